@@ -1,0 +1,1 @@
+"""What is written down before a run: the job that all parties share, and each party's own file."""

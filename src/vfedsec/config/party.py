@@ -1,0 +1,46 @@
+"""What a party's own file says: where its table is and who it is. It never leaves the party."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+ColumnKind = Literal["numeric", "categorical", "boolean"]
+Secret = Annotated[str, msgspec.Meta(description="shown in no message and no repr")]
+
+
+class DataSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The party's table."""
+
+    source: str
+    """A file name, relative to this file."""
+    id: str
+    """The column that tells whose row it is."""
+    label: str = ""
+    """The column to predict; the active party's only."""
+    missing: tuple[str, ...] = ("", "NA", "NaN", "nan", "null", "None", "?")
+    """Texts that stand for a missing value."""
+    kinds: dict[str, ColumnKind] = {}
+    """Kinds of columns that should not be inferred."""
+
+
+class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole party file."""
+
+    name: str
+    """As the job knows it."""
+    data: DataSource
+    identity: str = ""
+    """Path of the Ed25519 private key (PEM), relative to this file. A simulation needs none."""
+    seed: Secret = ""
+    """Secret text from which this party's initial weights and batch order are drawn; left out, a
+    simulation derives one from the job's seed and a real run draws fresh entropy."""
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Everything but the seed."""
+        return [("name", self.name), ("data", self.data), ("identity", self.identity)]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"PartyFile({shown}, seed=...)"

@@ -1,0 +1,47 @@
+"""What parties write to each other before the first round."""
+
+from __future__ import annotations
+
+import msgspec
+
+from vfedsec.data.encoding import ColumnSummary
+from vfedsec.errors import RemoteProtocolError
+
+
+class AlignmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Active party to passive party: the blinded ids of all its rows."""
+
+    elements: bytes
+
+
+class AlignmentReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Passive party to active party."""
+
+    answer: bytes
+    """The request's elements, blinded once more, in their order."""
+    elements: bytes
+    """The sender's own blinded ids, in its secret order."""
+
+
+class GroupSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Between passive parties of one group: the sender's columns, in the order of the job."""
+
+    columns: list[ColumnSummary]
+
+
+Letter = AlignmentRequest | AlignmentReply | GroupSummary
+
+_decoder: msgspec.msgpack.Decoder[Letter] = msgspec.msgpack.Decoder(Letter)
+
+
+def write(letter: Letter) -> bytes:
+    """The letter's bytes."""
+    return msgspec.msgpack.encode(letter)
+
+
+def read(sender: str, body: bytes) -> Letter:
+    """The letter in these bytes. Raises `RemoteProtocolError` when there is none."""
+    try:
+        return _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RemoteProtocolError(f"{sender} sent a letter of preparation that cannot be read") from None

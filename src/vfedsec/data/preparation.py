@@ -1,0 +1,200 @@
+"""The conversation before the first round: who shares which rows, and how columns are encoded.
+
+The active party aligns its rows with each passive party's (`alignment`). Passive parties of one
+group send each other summaries of their columns (`encoding`), so that all encode alike. A passive
+party keeps its features in the secret order of its alignment, so the row numbers the active party
+holds are its own.
+
+Where two parties of one group hold the same person, the row of the party that the group lists first
+counts. Encodings are fitted on all rows of a table, since a passive party does not learn which of
+them are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfedsec.config.job import Group, Job
+from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment, new_key
+from vfedsec.data.batches import TableBatches
+from vfedsec.data.encoding import ColumnSummary, Encoder, merge, summarise
+from vfedsec.data.labels import encode_labels
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupSummary, read, write
+from vfedsec.data.ordering import derived_seed, keyed_order
+from vfedsec.data.prepared import BuildModel
+from vfedsec.data.table import Table
+from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
+from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Mail, Rows
+
+
+class ActivePreparation:
+    """The active party's side: implements `Preparation`."""
+
+    def __init__(self, job: Job, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
+        self._job = job
+        self._table = table
+        self._seed = private_seed
+        self._build_model = build_model
+        self._alignment = ActiveAlignment(table.ids, new_key())
+        self._partners: dict[str, Rows] = {}
+
+    def begin(self) -> Mail:
+        """An alignment request to every passive party."""
+        letter = write(AlignmentRequest(self._alignment.request()))
+        return [(party, letter) for party in self._job.passive_parties]
+
+    def receive(self, sender: str, body: bytes) -> Mail:
+        """Take a passive party's reply. Raises `RemoteProtocolError` for anything else."""
+        letter = read(sender, body)
+        if not isinstance(letter, AlignmentReply) or sender not in self._job.passive_parties:
+            raise _unexpected(sender, letter)
+        if sender in self._partners:
+            raise _repeated(sender, letter)
+        self._partners[sender] = self._alignment.match(sender, letter.answer, letter.elements)
+        return []
+
+    def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
+        """The model and the batches.
+
+        Raises `DataError` when a reply is missing or no row is left.
+        """
+        _check_all_wrote(self._table, self._job.passive_parties, self._partners)
+        columns = self._job.active.columns
+        features = Encoder(summarise(self._table, columns)).transform(self._table)
+        partners, keep = self._joined()
+        batches = self._batches({party: rows[keep] for party, rows in partners.items()}, keep)
+        model = self._build_model(features[keep], self._job.embedding_width, self._job.active.model, model_seed)
+        return model, batches
+
+    def _joined(self) -> tuple[dict[str, Rows], NDArray[np.intp]]:
+        """The partners' rows, one holder a group, and which of our rows to keep."""
+        partners: dict[str, Rows] = {}
+        keep = np.ones(len(self._table), dtype=np.bool_)
+        for group in self._job.groups:
+            partners |= first_holders({party: self._partners[party] for party in group.parties})
+            if self._job.alignment.join == "inner":
+                keep &= np.any([partners[p] != ABSENT_ROW for p in group.parties], axis=0)
+        if not keep.any():
+            raise self._table.error(self._nothing_shared())
+        return partners, np.flatnonzero(keep)
+
+    def _nothing_shared(self) -> str:
+        shared = ", ".join(
+            f"{party} has {np.count_nonzero(rows != ABSENT_ROW)}" for party, rows in self._partners.items()
+        )
+        return f"no row is shared with every group: of {len(self._table)} rows, {shared}"
+
+    def _batches(self, partners: Mapping[str, Rows], keep: NDArray[np.intp]) -> TableBatches:
+        size = self._job.training.batch_size
+        ids = [self._table.ids[row] for row in keep.tolist()]
+        if self._table.label is None:
+            return TableBatches.for_prediction(size, ids, partners)
+        return TableBatches.from_split(
+            size,
+            self._job.split,
+            ids,
+            partners,
+            labels=encode_labels(self._table, self._job.task)[keep],
+            seed=derived_seed(self._seed, "batches"),
+            stratified=self._job.task.kind != "regression",
+        )
+
+
+class PassivePreparation:
+    """A passive party's side: implements `Preparation`."""
+
+    def __init__(self, job: Job, party_name: str, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
+        self._job = job
+        self._party = party_name
+        self._group = _group_of(job, party_name)
+        self._table = table
+        self._build_model = build_model
+        self._order = keyed_order(table.ids, derived_seed(private_seed, "row order"))
+        self._summaries = {party_name: summarise(table, self._group.columns)}
+        self._aligned = False
+
+    def begin(self) -> Mail:
+        """Own summaries to the other parties of the group."""
+        letter = write(GroupSummary(self._summaries[self._party]))
+        return [(party, letter) for party in self._group.parties if party != self._party]
+
+    def receive(self, sender: str, body: bytes) -> Mail:
+        """Answer the alignment request, or take a peer's summaries.
+
+        Raises `RemoteProtocolError` for anything else.
+        """
+        letter = read(sender, body)
+        if isinstance(letter, AlignmentRequest) and sender == self._job.active.party:
+            return [(sender, write(self._answered(sender, letter)))]
+        if isinstance(letter, GroupSummary) and sender in self._group.parties:
+            self._take_summary(sender, letter)
+            return []
+        raise _unexpected(sender, letter)
+
+    def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
+        """The model on the features in secret order.
+
+        Raises `DataError` when a letter is missing.
+        """
+        expected = (self._job.active.party, *self._group.parties)
+        aligned = [self._job.active.party] if self._aligned else []
+        _check_all_wrote(self._table, expected, [*aligned, *self._summaries])
+        in_order = {party: self._summaries[party] for party in self._group.parties}
+        features = Encoder(merge(in_order)).transform(self._table)[self._order]
+        width, spec = self._group.width, self._group.model
+        return self._build_model(features, width, spec, model_seed), None
+
+    def _answered(self, sender: str, letter: AlignmentRequest) -> AlignmentReply:
+        # A second request would be a second question about who is in the table.
+        if self._aligned:
+            raise _repeated(sender, letter)
+        ids = [self._table.ids[row] for row in self._order.tolist()]
+        answer, elements = PassiveAlignment(ids, new_key()).reply(sender, letter.elements)
+        self._aligned = True
+        return AlignmentReply(answer, elements)
+
+    def _take_summary(self, sender: str, letter: GroupSummary) -> None:
+        if sender in self._summaries:
+            raise _repeated(sender, letter)
+        _check_columns(sender, letter.columns, self._group)
+        self._summaries[sender] = letter.columns
+
+
+def first_holders(rows_by_party: Mapping[str, Rows]) -> dict[str, Rows]:
+    """The same maps with each row left to the first party that holds it."""
+    result: dict[str, Rows] = {}
+    taken: NDArray[np.bool_] | None = None
+    for party, rows in rows_by_party.items():
+        mine = rows if taken is None else np.where(taken, np.int32(ABSENT_ROW), rows)
+        result[party] = mine
+        held = mine != ABSENT_ROW
+        taken = held if taken is None else taken | held
+    return result
+
+
+def _group_of(job: Job, party: str) -> Group:
+    for group in job.groups:
+        if party in group.parties:
+            return group
+    raise LocalProtocolError(f"{party} is in no group of the job {job.name}")
+
+
+def _check_columns(sender: str, summaries: Sequence[ColumnSummary], group: Group) -> None:
+    if tuple(summary.name for summary in summaries) != group.columns:
+        raise RemoteProtocolError(f"{sender} summarised other columns than those of {group.name}")
+
+
+def _check_all_wrote(table: Table, expected: Sequence[str], wrote: Mapping[str, object] | Sequence[str]) -> None:
+    if silent := [party for party in expected if party not in wrote]:
+        raise DataError(f"party {table.party} never got the letter of {', '.join(silent)}")
+
+
+def _unexpected(sender: str, letter: object) -> RemoteProtocolError:
+    return RemoteProtocolError(f"{sender} may not send {type(letter).__name__} here")
+
+
+def _repeated(sender: str, letter: object) -> RemoteProtocolError:
+    return RemoteProtocolError(f"{sender} sent {type(letter).__name__} twice")

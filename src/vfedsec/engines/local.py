@@ -1,0 +1,104 @@
+"""All parties in this process: the same bytes through `handle` as over any network, with hooks for what can go wrong.
+
+Time is simulated: an exchange that everybody answers takes none, one that somebody misses takes the deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from vfedsec.config.job import AGGREGATOR
+from vfedsec.engines.faults import Fault, Faults
+from vfedsec.engines.metering import Cost, Meter, cpu_clock
+from vfedsec.errors import CryptoError, ProtocolError
+from vfedsec.protocol.secure_layer import SecureLayer
+from vfedsec.protocol.switchboard import Exchange, Replies
+
+Tap = Callable[[Exchange, str, bytes, bytes | None], None]
+"""Sees each exchange, party, request and reply (none if the aggregator got none)."""
+
+
+class Handler(Protocol):
+    """A party, as an engine sees it."""
+
+    secure: SecureLayer
+
+    def handle(self, request: bytes) -> bytes:
+        """The reply to a request."""
+
+
+class LocalEngine:
+    """Implements `Engine` by calling the parties."""
+
+    def __init__(
+        self,
+        parties: Mapping[str, Handler],
+        *,
+        deadline: float,
+        faults: Faults | None = None,
+        tap: Tap | None = None,
+    ) -> None:
+        self.parties = dict(parties)
+        self.meter = Meter()
+        self.now = 0.0
+        self._deadline = deadline
+        self._faults = faults or Faults()
+        self._tap = tap
+        self._returned_at = cpu_clock()
+
+    def exchange(self, exchange: Exchange) -> Replies:
+        """See `Engine`."""
+        self._meter_aggregator(exchange)
+        self.now += exchange.delay
+        received: dict[str, bytes] = {}
+        gone: dict[str, str] = {}
+        for party, request in exchange.requests.items():
+            fault = self._faults.strike(exchange, party)
+            if fault is Fault.GONE:
+                gone[party] = "not reachable"
+            if fault in (Fault.GONE, Fault.BEFORE):
+                continue
+            reply = self._deliver(exchange, party, request, gone)
+            if reply is not None and fault is Fault.NONE:
+                received[party] = self._faults.reply(exchange, party, reply)
+            if self._tap:
+                self._tap(exchange, party, request, received.get(party))
+        if exchange.awaited - received.keys() - gone.keys():
+            self.now += self._deadline
+        self._returned_at = cpu_clock()
+        return Replies(received, gone, self.now)
+
+    def _deliver(self, exchange: Exchange, party: str, request: bytes, gone: dict[str, str]) -> bytes | None:
+        """What the party answers to the last request that arrives; a refusal is as good as a party that is gone."""
+        reply: bytes | None = None
+        for arriving in self._faults.request(exchange, party, request):
+            try:
+                reply = self._handle(exchange, party, arriving)
+            except (ProtocolError, CryptoError) as error:
+                gone[party] = f"refused: {error}"
+            else:
+                gone.pop(party, None)
+        return reply
+
+    def _handle(self, exchange: Exchange, party: str, request: bytes) -> bytes:
+        handler = self.parties[party]
+        start, security = cpu_clock(), handler.secure.seconds
+        reply = handler.handle(request)
+        self.meter.add(
+            party,
+            exchange.kind,
+            Cost(
+                1,
+                len(reply),
+                len(request),
+                cpu_clock() - start,
+                handler.secure.seconds - security,
+            ),
+        )
+        return reply
+
+    def _meter_aggregator(self, exchange: Exchange) -> None:
+        """The aggregator's time since the last replies, counted to the exchange that it led to."""
+        cost = Cost(1, cpu_seconds=cpu_clock() - self._returned_at)
+        self.meter.add(AGGREGATOR, exchange.kind, cost)

@@ -1,0 +1,91 @@
+"""What a run costs: CPU seconds and bytes, by party, by kind of exchange, and the share that security takes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from vfedsec.config.job import AGGREGATOR
+
+
+def cpu_clock() -> float:
+    """CPU seconds of this thread."""
+    return time.thread_time()
+
+
+@dataclass
+class Cost:
+    """Of one party in one kind of exchange."""
+
+    exchanges: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    cpu_seconds: float = 0.0
+    security_seconds: float = 0.0
+    """The part of `cpu_seconds` spent on keys, masks, rounding, seals and frames."""
+
+    def __iadd__(self, other: Cost) -> Cost:
+        self.exchanges += other.exchanges
+        self.bytes_sent += other.bytes_sent
+        self.bytes_received += other.bytes_received
+        self.cpu_seconds += other.cpu_seconds
+        self.security_seconds += other.security_seconds
+        return self
+
+    @property
+    def security_share(self) -> float:
+        """The fraction of CPU time that security takes."""
+        return self.security_seconds / self.cpu_seconds if self.cpu_seconds else 0.0
+
+
+PHASES = {
+    "hello": "setup",
+    "mail": "setup",
+    "prepare": "setup",
+    "plan": "setup",
+    "train": "training",
+    "update": "training",
+    "validation": "evaluation",
+    "test": "evaluation",
+    "predict": "prediction",
+    "finish": "finish",
+}
+"""Which phase of a run each kind of exchange belongs to."""
+
+
+@dataclass
+class Meter:
+    """Costs by party and kind of exchange."""
+
+    costs: defaultdict[str, defaultdict[str, Cost]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(Cost))
+    )
+
+    def add(self, party: str, kind: str, cost: Cost) -> None:
+        """Count what a party did in one exchange."""
+        self.costs[party][kind] += cost
+
+    def of_kind(self, party: str, kind: str) -> Cost:
+        """What a party spent on one kind of exchange."""
+        return self.costs[party][kind]
+
+    def of_phase(self, party: str, phase: str) -> Cost:
+        """What a party spent in one phase (see `PHASES`)."""
+        total = Cost()
+        for kind, cost in self.costs[party].items():
+            if PHASES[kind] == phase:
+                total += cost
+        return total
+
+    def total(self, party: str) -> Cost:
+        """What a party spent in all."""
+        total = Cost()
+        for cost in self.costs[party].values():
+            total += cost
+        return total
+
+    def bytes_moved(self) -> int:
+        """Every byte between the aggregator and the parties, counted once."""
+        cost = [self.total(party) for party in self.costs if party != AGGREGATOR]
+        return sum(one.bytes_sent + one.bytes_received for one in cost)

@@ -1,0 +1,290 @@
+"""A whole federation in one process: aggregator, parties and engine, made from a job and the parties' tables.
+
+    simulation = Simulation.from_files("demo/job.toml")
+    result = simulation.train()
+
+Parties without an identity or a seed of their own get one derived from the job's seed, so that a simulation repeats
+exactly; ephemeral keys are fresh every time, and nothing depends on them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfedsec import trace
+from vfedsec.config.job import AGGREGATOR, Job, ModelSpec
+from vfedsec.config.load import load_job, load_party
+from vfedsec.config.party import PartyFile
+from vfedsec.crypto.keys import RunContext
+from vfedsec.crypto.pairs import derive
+from vfedsec.data.preparation import ActivePreparation, PassivePreparation
+from vfedsec.data.prepared import BuildModel, PreparedRows
+from vfedsec.data.sources import load
+from vfedsec.data.table import Table
+from vfedsec.engines.base import drive
+from vfedsec.engines.faults import Faults, RandomDropouts
+from vfedsec.engines.local import LocalEngine, Tap
+from vfedsec.engines.metering import Meter, cpu_clock
+from vfedsec.engines.secrets import Secrets
+from vfedsec.errors import ConfigError
+from vfedsec.models.bottom import build_bottom
+from vfedsec.models.top import TorchTop
+from vfedsec.protocol.active import ActiveParty
+from vfedsec.protocol.aggregator import Aggregator, AggregatorSetup, Program
+from vfedsec.protocol.conclusion import Tally
+from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Preparation
+from vfedsec.protocol.keyring import Entropy
+from vfedsec.protocol.party import Party, PartySetup
+from vfedsec.protocol.passive import PassiveParty
+from vfedsec.protocol.roles import Roles
+
+
+@dataclass(frozen=True)
+class PreparedParty:
+    """What a party has after its preparation, as it would keep it on its disk."""
+
+    features: Floats
+    """Its encoded rows, (rows, columns)."""
+    batches: Batches | None = None
+    """The active party's choice of rows."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a training run ended."""
+
+    metrics: dict[str, float]
+    """On the test rows, after the last round."""
+    history: tuple[trace.Evaluated, ...]
+    """Every evaluation, in order."""
+    tally: Tally
+    meter: Meter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a simulation may be given beside its job."""
+
+    sink: trace.Sink = trace.ignore
+    """Hears of every event."""
+    faults: Faults | None = None
+    """In place of those that the job's `[simulation]` asks for."""
+    tap: Tap | None = None
+    """Sees every request and reply."""
+    entropy: Entropy = os.urandom
+    """Where ephemeral keys come from."""
+    allowed_packages: tuple[str, ...] = ()
+    """Packages whose networks and losses a job may name."""
+
+
+class Simulation:
+    """See the module."""
+
+    def __init__(
+        self,
+        job: Job,
+        make: Callable[[str, bytes, BuildModel], Preparation],
+        *,
+        files: Mapping[str, tuple[PartyFile, Path]] | None = None,
+        options: Options | None = None,
+    ) -> None:
+        """`make` gives a party's preparation from its name, its secret seed and the way to build its model."""
+        self.job = job
+        self.roles = Roles(job)
+        self.options = options or Options()
+        self.rows: dict[str, PreparedParty] = {}
+        """What each party has kept of its preparation."""
+        self._secrets = Secrets(job, files or {})
+        self._make = make
+        parties = {name: self._party(name) for name in self.roles.parties}
+        self.engine = LocalEngine(parties, deadline=job.dropout.deadline, faults=self._faults(), tap=self.options.tap)
+        self.aggregator = Aggregator(self._aggregator_setup())
+        self._is_prepared = False
+
+    @classmethod
+    def from_files(cls, path: Path | str, options: Options | None = None) -> Simulation:
+        """From a job file whose `[parties]` name each party's own file."""
+        path = Path(path)
+        job = load_job(path)
+        files = _party_files(job, path)
+        tables = {name: _table(job, name, *file) for name, file in files.items()}
+        return cls.from_tables(job, tables, files=files, options=options)
+
+    @classmethod
+    def from_tables(
+        cls,
+        job: Job,
+        tables: Mapping[str, Table],
+        *,
+        files: Mapping[str, tuple[PartyFile, Path]] | None = None,
+        options: Options | None = None,
+    ) -> Simulation:
+        """From one table a party."""
+        missing = [name for name in (job.active.party, *job.passive_parties) if name not in tables]
+        if missing:
+            raise ConfigError(f"expected a table for every party, found none for {', '.join(missing)}")
+
+        def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
+            if name == job.active.party:
+                return ActivePreparation(job, tables[name], seed, build)
+            return PassivePreparation(job, name, tables[name], seed, build)
+
+        return cls(job, make, files=files, options=options)
+
+    @classmethod
+    def from_prepared(cls, job: Job, rows: Mapping[str, PreparedParty], options: Options | None = None) -> Simulation:
+        """From rows that are encoded and aligned already."""
+
+        def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
+            return _prepared(job, name, rows[name], build)
+
+        return cls(job, make, options=options)
+
+    def again(self, job: Job, options: Options | None = None) -> Simulation:
+        """A new run over the same prepared rows, without aligning and encoding anew."""
+        return Simulation.from_prepared(job, self.rows, options)
+
+    # -- running --
+
+    def prepare(self) -> None:
+        """Greet, align, encode and build; `train` does it when it has not been done."""
+        if not self._is_prepared:
+            self.drive(self.aggregator.begin())
+            self._is_prepared = True
+            active = self.active
+            kept = self.rows[active.name]
+            self.rows[active.name] = PreparedParty(kept.features, active.batches)
+
+    def train(self) -> Result:
+        """All rounds of the job."""
+        self.prepare()
+        self.drive(self.aggregator.train())
+        history = tuple(self.aggregator.evaluations)
+        metrics = next((one.metrics for one in reversed(history) if one.kind == "test"), {})
+        return Result(metrics, history, self.aggregator.tally, self.engine.meter)
+
+    def predict(self) -> dict[str, Floats]:
+        """The outputs for every aligned row of the active party, by id; only that party knows them."""
+        self.prepare()
+        self.active.outputs.clear()
+        self.drive(self.aggregator.predict())
+        batches = self.active.batches
+        return {
+            one: outputs[index]
+            for rows, outputs in self.active.outputs.values()
+            for index, one in enumerate(batches.ids_of(rows))
+        }
+
+    def finish(self) -> None:
+        """Tell everybody that the run is over."""
+        self.drive(self.aggregator.finish())
+
+    def drive(self, program: Program) -> Any:
+        """Run one of the aggregator's programs on this simulation's engine."""
+        return drive(program, self.engine)
+
+    @property
+    def active(self) -> ActiveParty:
+        """The active party."""
+        party = self.engine.parties[self.roles.active]
+        assert isinstance(party, ActiveParty)
+        return party
+
+    def restart(self, name: str) -> None:
+        """Kill a party and start it again: it has its prepared rows, and has lost keys, session and model."""
+        self._make = self._make_again
+        self.engine.parties[name] = self._party(name, restarted=True)
+
+    # -- making --
+
+    def _make_again(self, name: str, seed: bytes, build: BuildModel) -> Preparation:
+        return _prepared(self.job, name, self.rows[name], build)
+
+    def _party(self, name: str, *, restarted: bool = False) -> Party:
+        seed = self._secrets.private_seed(name)
+        setup = PartySetup(
+            job=self.job,
+            name=name,
+            identity=self._secrets.identity(name),
+            identities=self._secrets.identities,
+            preparation=self._make(name, seed, lambda *args: self._build(name, *args)),
+            private_seed=seed,
+            entropy=self.options.entropy,
+            clock=cpu_clock,
+        )
+        kind = ActiveParty if name == self.roles.active else PassiveParty
+        return kind(setup, restarted=restarted)
+
+    def _build(self, name: str, features: Floats, width: int, spec: ModelSpec, seed: bytes) -> BottomModel:
+        self.rows[name] = PreparedParty(features, self.rows.get(name, _NOTHING).batches)
+        return build_bottom(
+            features,
+            width,
+            spec,
+            seed,
+            self.job.training,
+            self.roles.is_replicated(name),
+            self.options.allowed_packages,
+        )
+
+    def _aggregator_setup(self) -> AggregatorSetup:
+        top_seed = derive(self._secrets.job_seed, "top model")
+        return AggregatorSetup(
+            job=self.job,
+            top=TorchTop(self.job, list(self.roles.slices), top_seed, self.options.allowed_packages),
+            identity=self._secrets.identity(AGGREGATOR),
+            identities=self._secrets.identities,
+            context=RunContext(self.options.entropy(16), 0),
+            entropy=self.options.entropy,
+            sink=self.options.sink,
+        )
+
+    def _faults(self) -> Faults:
+        if self.options.faults is not None:
+            return self.options.faults
+        if self.job.simulation.drop_probability:
+            return RandomDropouts(self.job.simulation, self.roles.passive, self.job.seed)
+        return Faults()
+
+
+_NOTHING = PreparedParty(np.empty((0, 0), np.float32))
+
+
+def _prepared(job: Job, name: str, kept: PreparedParty, build: BuildModel) -> Preparation:
+    if name == job.active.party:
+        width, spec = job.embedding_width, job.active.model
+    else:
+        group = next(group for group in job.groups if name in group.parties)
+        width, spec = group.width, group.model
+    return PreparedRows(kept.features, width, spec, build, kept.batches)
+
+
+def _party_files(job: Job, path: Path) -> dict[str, tuple[PartyFile, Path]]:
+    """Each party's own file and the folder it stands in."""
+    files = {}
+    for name in (job.active.party, *job.passive_parties):
+        if name not in job.parties:
+            raise ConfigError(
+                f"expected the file of every party, found none for {name!r}", file=str(path), key="parties"
+            )
+        party_path = path.parent / job.parties[name]
+        party = load_party(party_path)
+        if party.name != name:
+            raise ConfigError(
+                f"expected {name!r}, as the job says, found {party.name!r}", file=str(party_path), key="name"
+            )
+        files[name] = (party, party_path.parent)
+    return files
+
+
+def _table(job: Job, name: str, party: PartyFile, base: Path) -> Table:
+    if name == job.active.party:
+        return load(party, base, job.active.columns, True)
+    columns = next(group.columns for group in job.groups if name in group.parties)
+    return load(party, base, columns, False)

@@ -1,0 +1,167 @@
+"""A party's part of the network, bound to the party's encoded table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vfedsec.config.job import ModelSpec, Training
+from vfedsec.errors import ConfigError, LocalProtocolError, RemoteProtocolError
+from vfedsec.models.arrays import aligned_tensor
+from vfedsec.models.flat import FlatParameters
+from vfedsec.models.optimizers import Optimizer, build_optimizer
+from vfedsec.models.passes import choose_pass
+from vfedsec.models.registry import build_module
+from vfedsec.models.state import dump_tensors, load_tensors
+from vfedsec.protocol.interfaces import ABSENT_ROW, Floats, Rows
+
+
+class TorchBottom:
+    """A `BottomModel` on a torch module. `optimizer` makes one for a number of parameters.
+
+    The module sees only rows that the party holds: neither its statistics nor its gradient know of
+    the others.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        features: Tensor | Floats,
+        width: int,
+        optimizer: Callable[[int], Optimizer],
+    ) -> None:
+        self._features = _as_table(features)
+        self._width = width
+        self._flat = FlatParameters(module)
+        self._gradient = self._flat.gradient.numpy()
+        self._pass = choose_pass(module, self._flat)
+        self._optimizer = optimizer(self._flat.size)
+        self._kept: tuple[int, Rows | None] | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns of its embedding."""
+        return self._width
+
+    @property
+    def size(self) -> int:
+        """How many trainable parameters it has."""
+        return self._flat.size
+
+    def forward(self, rows: Rows, *, training: bool) -> Floats:
+        """The embedding of these rows, (batch, width); exact zeros where a row is `ABSENT_ROW`.
+
+        Raises:
+            RemoteProtocolError: There is no such row.
+        """
+        self.forget()
+        held = _held(rows)
+        if training:
+            self._kept = len(rows), held
+        if held is None:
+            return self._pass.forward(self._gather(rows), training=training)
+        embedding = np.zeros((len(rows), self._width), dtype=np.float32)
+        if len(held):
+            embedding[held] = self._pass.forward(self._gather(rows[held]), training=training)
+        return embedding
+
+    def backward(self, gradient: Floats) -> Floats:
+        """The flat gradient (size,) of the parameters, from that of the embedding (batch, width).
+
+        Raises:
+            LocalProtocolError: No training forward came before.
+            RemoteProtocolError: The gradient has another shape than the embedding.
+        """
+        if self._kept is None:
+            raise LocalProtocolError("a bottom model has no training forward to go back through")
+        count, held = self._kept
+        if gradient.shape != (count, self._width):
+            raise RemoteProtocolError(
+                f"the gradient of an embedding has shape {gradient.shape}, expected {(count, self._width)}"
+            )
+        if held is not None:
+            gradient = gradient[held]
+        if len(gradient):
+            self._pass.backward(aligned_tensor(gradient))
+        else:
+            self._flat.zero_gradient()
+        self.forget()
+        return self._gradient.copy()
+
+    def forget(self) -> None:
+        """Drop what was kept for `backward`."""
+        self._kept = None
+        self._pass.forget()
+
+    def apply(self, gradient: Floats) -> None:
+        """One optimizer step with this flat gradient (size,)."""
+        if gradient.shape != (self.size,):
+            raise LocalProtocolError(f"a parameter gradient has shape {gradient.shape}, expected {(self.size,)}")
+        self._optimizer.step(self._flat.values, aligned_tensor(gradient))
+
+    def dump(self) -> bytes:
+        """Parameters, buffers and optimizer state."""
+        return dump_tensors(self._state())
+
+    def load(self, state: bytes) -> None:
+        """Take a state that `dump` gave. Raises `RemoteProtocolError` when it does not fit."""
+        load_tensors(state, self._state())
+        self.forget()
+
+    def _state(self) -> dict[str, Tensor]:
+        return self._flat.state() | self._optimizer.state()
+
+    def _gather(self, rows: Rows) -> Tensor:
+        # Torch warns about arrays that it may not write to, such as those cut out of a message.
+        indices = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+        try:
+            return self._features.index_select(0, indices)
+        except IndexError:
+            raise RemoteProtocolError(
+                f"a batch names row {rows.max()} of a table with {len(self._features)} rows"
+            ) from None
+
+
+def build_bottom(
+    features: Tensor | Floats,
+    width: int,
+    spec: ModelSpec,
+    seed: bytes,
+    training: Training,
+    replicated: bool,
+    allowed_packages: Collection[str] = (),
+) -> TorchBottom:
+    """The bottom model that a job asks for, on this table. `replicated`: the group has several.
+
+    Raises:
+        ConfigError: The network cannot be built, or cannot be replicated: buffers such as running
+            statistics follow each party's own rows, so replicas would drift apart.
+    """
+    module = build_module(spec, features.shape[1], width, seed, allowed_packages)
+    buffers = [name for name, _ in module.named_buffers()]
+    if replicated and buffers:
+        raise ConfigError(
+            f"network {spec.name!r} keeps statistics of its own ({', '.join(buffers)}), so the "
+            "replicas of a group of several parties could not stay identical"
+        )
+    return TorchBottom(module, features, width, partial(build_optimizer, training))
+
+
+def _as_table(features: Tensor | Floats) -> Tensor:
+    if isinstance(features, Tensor):
+        return features.to(torch.float32)
+    return torch.from_numpy(np.require(features, np.float32, ["C_CONTIGUOUS", "WRITEABLE"]))
+
+
+def _held(rows: Rows) -> Rows | None:
+    """Positions of the rows that the party holds; None stands for all of them."""
+    lowest = np.minimum.reduce(rows, initial=0)
+    if lowest == 0:
+        return None
+    if lowest < ABSENT_ROW:
+        raise RemoteProtocolError(f"a batch names row {lowest}, which no table has")
+    return np.flatnonzero(rows != ABSENT_ROW).astype(np.int32)

@@ -1,0 +1,122 @@
+"""Networks by the name that a job gives them, with weights drawn from a seed and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+import torch
+from torch import nn
+
+from vfedsec.config.job import ModelSpec
+from vfedsec.errors import ConfigError
+from vfedsec.models.import_path import is_import_path, load_class
+from vfedsec.models.networks import (
+    CnnOptions,
+    Inputs,
+    LinearOptions,
+    MlpOptions,
+    NoOptions,
+    cnn,
+    linear,
+    mlp,
+)
+
+Options = TypeVar("Options", bound=NoOptions)
+Builder = Callable[[Inputs, int, Options], nn.Module]
+
+_registry: dict[str, tuple[Builder[Any], type[NoOptions]]] = {}
+_generator_lock = threading.Lock()
+
+
+def register(name: str, builder: Builder[Options], options: type[Options]) -> None:
+    """Let jobs name this network; its options are checked against the fields of the struct."""
+    if name in _registry or is_import_path(name):
+        raise ValueError(f"network name {name!r} is taken or has a colon")
+    _registry[name] = builder, options
+
+
+register("linear", linear, LinearOptions)
+register("mlp", mlp, MlpOptions)
+register("cnn", cnn, CnnOptions)
+
+
+def build_module(
+    spec: ModelSpec,
+    inputs: Inputs,
+    outputs: int,
+    seed: bytes,
+    allowed_packages: Collection[str] = (),
+) -> nn.Module:
+    """The network of a spec, its initial weights a function of the seed alone.
+
+    A class named by import path is called as `Class(inputs, outputs, **options)`. It must draw
+    weights from torch's default CPU generator only, and no randomness at all once it is built.
+
+    Raises:
+        ConfigError: The name, its options or its shapes are wrong, or it is an import path into a
+            package that is not on the allow-list.
+    """
+    with _seeded(seed):
+        module = _construct(spec, inputs, outputs, allowed_packages)
+        _check_output(spec.name, module, inputs, outputs)
+    return module.train()
+
+
+def _construct(spec: ModelSpec, inputs: Inputs, outputs: int, allowed_packages: Collection[str]) -> nn.Module:
+    if not is_import_path(spec.name):
+        builder, options = _registered(spec)
+        return builder(inputs, outputs, options)
+    found = load_class(spec.name, nn.Module, allowed_packages)
+    try:
+        return found(inputs, outputs, **spec.options)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"network {spec.name!r} cannot be made with inputs = {inputs}, outputs = {outputs} "
+            f"and options {sorted(spec.options)}: {error}"
+        ) from error
+
+
+def _registered(spec: ModelSpec) -> tuple[Builder[Any], NoOptions]:
+    if spec.name not in _registry:
+        raise ConfigError(
+            f"no network is called {spec.name!r}, expected one of {', '.join(_registry)} "
+            "or an import path 'package.module:Class'"
+        )
+    builder, options = _registry[spec.name]
+    try:
+        return builder, msgspec.convert(spec.options, options)
+    except msgspec.ValidationError as error:
+        accepted = ", ".join(options.__struct_fields__) or "none"
+        raise ConfigError(f"options of network {spec.name!r}: {error} (accepted options: {accepted})") from None
+
+
+def _check_output(name: str, module: nn.Module, inputs: Inputs, outputs: int) -> None:
+    """Pass one row of zeros through, so that a wrong shape is found before the first round."""
+    row = torch.zeros(1, *((inputs,) if isinstance(inputs, int) else inputs))
+    try:
+        with torch.no_grad():
+            output = module.eval()(row)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ConfigError(f"network {name!r} does not take rows of shape {list(row.shape[1:])}: {error}") from error
+    if output.shape != (1, outputs) or output.dtype != torch.float32:
+        raise ConfigError(
+            f"network {name!r} makes {list(output.shape[1:])} {output.dtype} of a row, "
+            f"expected [{outputs}] torch.float32"
+        )
+
+
+@contextmanager
+def _seeded(seed: bytes) -> Iterator[None]:
+    """Torch's CPU generator follows the seed inside, and is as before afterwards.
+
+    Not `torch.manual_seed`: that one would seed the generators of accelerators too.
+    """
+    number = int.from_bytes(hashlib.sha256(b"vfedsec initial weights\0" + seed).digest()[:8], "big")
+    with _generator_lock, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(number)
+        yield

@@ -1,0 +1,129 @@
+"""Who can be reckoned with, whose key is known to whom, and how far each replica of a model has come.
+
+A party that misses an exchange is away: it leaves the roster, so that its group goes on without it, and is greeted
+until it answers. Where nobody gains by leaving it out (its group has nobody else, or the policy needs everybody) a
+short silence is forgiven, so that a single lost reply costs a single round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vfedsec.config.job import Job
+from vfedsec.crypto.keys import Announcement
+from vfedsec.protocol.messages import Member
+from vfedsec.protocol.roles import Roles
+
+_KEYS_KEPT = 2
+
+
+@dataclass
+class _Standing:
+    """What the aggregator knows of one party."""
+
+    is_away: bool = False
+    misses: int = 0
+    model_round: int = 0
+    keys: list[Announcement] = field(default_factory=list)
+    told: set[bytes] = field(default_factory=set)
+
+
+class Membership:
+    """The standing of every party."""
+
+    def __init__(self, job: Job, roles: Roles) -> None:
+        self._roles = roles
+        self._needs_everybody = job.dropout.policy == "discard"
+        self._is_concat = job.fusion.kind == "concat"
+        self._standings = {party: _Standing() for party in roles.parties}
+
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Those out of the roster."""
+        return tuple(party for party, standing in self._standings.items() if standing.is_away)
+
+    def is_known(self, party: str) -> bool:
+        """Whether the party has been greeted and is not away."""
+        standing = self._standings[party]
+        return bool(standing.keys) and not standing.is_away
+
+    def _forgiven(self, party: str) -> float:
+        """How many misses in a row leave a party in the roster."""
+        if party == self._roles.active:
+            return 0
+        if self._needs_everybody:
+            return float("inf")
+        return 1 if self._is_concat and not self._roles.is_replicated(party) else 0
+
+    def missed(self, party: str, *, is_gone: bool) -> None:
+        """No reply came; `is_gone` if it is known that none will."""
+        standing = self._standings[party]
+        standing.misses += 1
+        if is_gone or standing.misses > self._forgiven(party):
+            standing.is_away = True
+
+    def answered(self, party: str) -> None:
+        """A reply came."""
+        self._standings[party].misses = 0
+
+    def welcomed(self, party: str, announcement: Announcement, model_round: int) -> None:
+        """A greeting was answered: the party may know nothing any more, and has this one key."""
+        self._standings[party] = _Standing(model_round=model_round, keys=[announcement])
+
+    # -- keys --
+
+    def announced(self, party: str, announcement: Announcement) -> bool:
+        """A new key rode on a reply; whether it really is new."""
+        keys = self._standings[party].keys
+        if announcement.key_id in [key.key_id for key in keys]:
+            return False
+        keys.append(announcement)
+        del keys[:-_KEYS_KEPT]
+        return True
+
+    def holds(self, party: str, key_id: bytes) -> bool:
+        """Whether the party has announced this key since it was last greeted."""
+        return key_id in [key.key_id for key in self._standings[party].keys]
+
+    def member(self, party: str) -> Member:
+        """The party with its newest key."""
+        return Member(party, self._standings[party].keys[-1].key_id)
+
+    def news_for(self, party: str) -> list[Announcement]:
+        """The keys of its partners that it has not yet confirmed to have."""
+        told = self._standings[party].told
+        return [
+            key
+            for partner in self._roles.partners(party)
+            for key in self._standings[partner].keys
+            if key.key_id not in told
+        ]
+
+    def confirm_news(self, party: str, news: Iterable[Announcement]) -> None:
+        """The party answered the request that brought these keys."""
+        self._standings[party].told.update(key.key_id for key in news)
+
+    # -- replicas --
+
+    def applied(self, party: str, model_round: int) -> None:
+        """The party answered the request that brought the update of this round."""
+        self._standings[party].model_round = model_round
+
+    def group_round(self, party: str) -> int:
+        """How far the replicas of the party's group have come: the furthest one that is not away."""
+        members = self._roles.group_of(party).parties
+        return max(
+            (self._standings[member].model_round for member in members if not self._standings[member].is_away),
+            default=0,
+        )
+
+    def is_current(self, party: str) -> bool:
+        """Whether the party's replica is where its group's is."""
+        if not self._roles.is_replicated(party):
+            return True
+        return self._standings[party].model_round == self.group_round(party)
+
+    def present(self) -> tuple[str, ...]:
+        """The passive parties that are not away."""
+        return tuple(party for party in self._roles.passive if not self._standings[party].is_away)

@@ -1,0 +1,317 @@
+"""What active and passive parties have in common: sessions, keys, the preparation, and one reply a request.
+
+A party is a pure handler, `handle(request) -> reply`. It believes nothing that is not signed by a pinned identity or
+authenticated under the session, answers a repeated request with the very same bytes, and refuses everything else that
+lies behind the last exchange it saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+import vfedsec
+from vfedsec.config.digest import job_digest
+from vfedsec.config.job import AGGREGATOR, Job
+from vfedsec.crypto.keys import Announcement, Identity, PublicIdentity, RunContext
+from vfedsec.crypto.pairs import Pair, derive
+from vfedsec.errors import LocalProtocolError, RemoteProtocolError
+from vfedsec.protocol import session, states
+from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Mail, Preparation
+from vfedsec.protocol.keyring import Entropy, KeyRing
+from vfedsec.protocol.messages import (
+    Deliver,
+    Farewell,
+    Finish,
+    Hello,
+    Letter,
+    Member,
+    Prepare,
+    Ready,
+    Reply,
+    Request,
+    Round,
+    Update,
+    Welcome,
+    decode_request,
+)
+from vfedsec.protocol.messages import Mail as MailReply
+from vfedsec.protocol.roles import Roles
+from vfedsec.protocol.secure_layer import SecureLayer
+
+_REPLIES_KEPT = 2
+_PREPARATION = "preparation"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartySetup:
+    """What a party is made of. Everything secret, random or timed in it comes from the engine."""
+
+    job: Job
+    name: str
+    identity: Identity
+    identities: Mapping[str, PublicIdentity]
+    """The pinned public identities of all parties and of the aggregator."""
+    preparation: Preparation
+    private_seed: bytes
+    """Secret; first weights, batch order and rounding noise come from it."""
+    entropy: Entropy
+    """Fresh random bytes, for keys."""
+    clock: Callable[[], float] = float
+    """CPU seconds, for metering only."""
+
+
+class Party:
+    """The common part; see `ActiveParty` and `PassiveParty`."""
+
+    TRANSITIONS: ClassVar[dict[states.PartyState, dict[states.PartyEvent, states.PartyState]]]
+
+    def __init__(self, setup: PartySetup, *, restarted: bool = False) -> None:
+        """`restarted` if this party was prepared in this run before: it has its rows, and lost all else."""
+        self.name = setup.name
+        self.job = setup.job
+        self.roles = Roles(setup.job)
+        self.secure = SecureLayer(setup.job, setup.private_seed, setup.clock)
+        self.state = states.PartyState.NEW
+        self.clipped = 0
+        self.model_round = 0
+        self._setup = setup
+        self._digest = job_digest(setup.job)
+        self._keys = KeyRing(setup.name, setup.identity, setup.identities, setup.entropy, self.secure.scratch)
+        self._channel: session.Channel | None = None
+        self._last_exchange = -1
+        self._replies: dict[int, tuple[bytes, bytes]] = {}
+        self._letters_sent = 0
+        self._has_begun = False
+        self._model: BottomModel | None = None
+        if restarted:
+            self.state = states.PartyState.RESTARTED
+            self._build()
+
+    # -- frames --
+
+    def handle(self, request: bytes) -> bytes:
+        """The reply to one request. Raises `ProtocolError` or `CryptoError` for one that may not come; the party
+        then stands where it stood."""
+        frame = session.parse(request)
+        if frame.kind == session.SIGNED:
+            return self._greet(frame, request)
+        if self._channel is None:
+            raise RemoteProtocolError(f"{self.name} cannot accept a request: nobody has greeted it")
+        channel = self._channel
+        self.secure.timed(lambda: channel.check(frame))
+        repeated = self._repeated(frame)
+        if repeated is not None:
+            return repeated
+        message = decode_request(frame.body)
+        following = self._next_state(message)
+        self._last_exchange = frame.exchange
+        reply = self._answer(message)
+        self.state = following
+        data: bytes = self.secure.timed(lambda: channel.protect(frame.exchange, reply))
+        self._keep(frame, data)
+        return data
+
+    def _repeated(self, frame: session.Frame) -> bytes | None:
+        """The very same bytes for the very same request. Raises for any other request that is not new."""
+        trailer, reply = self._replies.get(frame.exchange, (b"", b""))
+        if reply and trailer == frame.trailer:
+            return reply
+        if frame.exchange <= self._last_exchange:
+            raise RemoteProtocolError(
+                f"{self.name} cannot accept exchange {frame.exchange}: it has seen {self._last_exchange}"
+            )
+        return None
+
+    def _keep(self, frame: session.Frame, reply: bytes) -> None:
+        self._replies[frame.exchange] = (frame.trailer, reply)
+        while len(self._replies) > _REPLIES_KEPT:
+            del self._replies[next(iter(self._replies))]
+
+    def _next_state(self, message: Request) -> states.PartyState:
+        event = states.event_of(message)
+        return states.next_state(self.TRANSITIONS, self.state, event, self.name)
+
+    def _answer(self, message: Request) -> Reply:
+        match message:
+            case Deliver():
+                return self._deliver(message)
+            case Prepare():
+                return self._build()
+            case Round():
+                return self._round(message)
+            case Update():
+                return self._update(message)
+            case Finish():
+                return self._finish(message)
+            case Hello():
+                raise RemoteProtocolError(f"{self.name} cannot accept a greeting that is not signed")
+
+    # -- greeting --
+
+    def _greet(self, frame: session.Frame, request: bytes) -> bytes:
+        session.check_signature(self._setup.identities[AGGREGATOR], frame)
+        message = decode_request(frame.body)
+        if not isinstance(message, Hello):
+            raise RemoteProtocolError(f"{self.name} cannot accept a signed {type(message).__name__}")
+        following = self._next_state(message)
+        context = self._context_of(message)
+        if context == self._keys.context:
+            repeated = self._repeated(frame)
+            if repeated is not None:
+                return repeated
+        self._keys.begin(context)
+        self._last_exchange = frame.exchange
+        key = self._keys.renew(message.round_index)
+        self._channel = session.channel_with(key, message.public_key, context, self.name, at_party=True)
+        self._forget_pending()
+        self.state = following
+        welcome = Welcome(self._keys.announcement(), self.model_round, vfedsec.__version__)
+        data = session.sign(self._setup.identity, frame.exchange, welcome, answering=request)
+        self._keep(frame, data)
+        return data
+
+    def _context_of(self, hello: Hello) -> RunContext:
+        if hello.job_digest != self._digest:
+            raise RemoteProtocolError(f"{self.name} cannot join: the aggregator runs another job file")
+        if _series(hello.version) != _series(vfedsec.__version__):
+            raise RemoteProtocolError(
+                f"{self.name} cannot join: expected version {vfedsec.__version__}, got {hello.version}"
+            )
+        old = self._keys.context
+        if old.run_id and (hello.run_id != old.run_id or hello.incarnation < old.incarnation):
+            raise RemoteProtocolError(f"{self.name} cannot join: it is part of another run")
+        return RunContext(hello.run_id, hello.incarnation)
+
+    # -- preparation --
+
+    def _deliver(self, message: Deliver) -> MailReply:
+        self._learn(message.announcements)
+        outgoing: list[Letter] = []
+        if not self._has_begun:
+            self._has_begun = True
+            outgoing += self._first_letters()
+            outgoing += self._seal_mail(self._setup.preparation.begin())
+        for letter in message.letters:
+            outgoing += self._read_letter(letter)
+        return MailReply(outgoing)
+
+    def _first_letters(self) -> list[Letter]:
+        return []
+
+    def _read_letter(self, letter: Letter) -> list[Letter]:
+        if letter.purpose != _PREPARATION:
+            raise RemoteProtocolError(f"{self.name} cannot accept a letter of purpose {letter.purpose!r}")
+        body = self._open_letter(letter)
+        return self._seal_mail(self._setup.preparation.receive(letter.sender, body))
+
+    def _seal_mail(self, mail: Mail) -> list[Letter]:
+        return [self._seal_letter(receiver, _PREPARATION, body) for receiver, body in mail]
+
+    def _seal_letter(self, receiver: str, purpose: str, body: bytes, own: bytes = b"", theirs: bytes = b"") -> Letter:
+        """A letter under the newest keys, or under those named."""
+        own = own or self._keys.newest.key_id
+        theirs = theirs or self._keys.latest_of(receiver) or b""
+        self._letters_sent += 1
+        seal = self._keys.pair(receiver, theirs, own).outgoing(purpose)
+        sealed = memoryview(seal.seal(self._letters_sent, body))
+        return Letter(self.name, receiver, purpose, self._letters_sent, own, theirs, sealed)
+
+    def _open_letter(self, letter: Letter) -> bytes:
+        if letter.receiver != self.name:
+            raise RemoteProtocolError(f"{self.name} cannot accept a letter to {letter.receiver!r}")
+        pair = self._keys.pair(letter.sender, letter.sender_key_id, letter.receiver_key_id)
+        return pair.incoming(letter.purpose).open(letter.number, letter.sealed)
+
+    def _build(self) -> Ready:
+        self._model, batches = self._setup.preparation.finish(self._model_seed())
+        return self._ready(batches)
+
+    def _ready(self, batches: Batches | None) -> Ready:
+        return Ready()
+
+    def _model_seed(self) -> bytes:
+        return derive(self._setup.private_seed, "model", self.name)
+
+    # -- rounds --
+
+    @property
+    def model(self) -> BottomModel:
+        """This party's bottom model. Raises `LocalProtocolError` before it is built."""
+        if self._model is None:
+            raise LocalProtocolError(f"{self.name} has no model yet: its preparation is not over")
+        return self._model
+
+    def _round(self, message: Round) -> Reply:
+        raise NotImplementedError
+
+    def _update(self, message: Update) -> Reply:
+        raise RemoteProtocolError(f"{self.name} cannot accept an update: it is not one of several")
+
+    def _finish(self, message: Finish) -> Farewell:
+        raise NotImplementedError
+
+    def _forget_pending(self) -> None:
+        """Drop what waits for a gradient: the round it belongs to is lost to this party."""
+        if self._model is not None:
+            self._model.forget()
+
+    def _own_key_in(self, roster: list[Member]) -> bytes:
+        """The own key that the roster uses. Raises `RemoteProtocolError` when this party is not in it."""
+        for member in roster:
+            if member.party == self.name:
+                return member.key_id
+        raise RemoteProtocolError(f"{self.name} cannot take part in a round whose roster lacks it")
+
+    def _learn(self, announcements: list[Announcement]) -> None:
+        for announcement in announcements:
+            self._keys.learn(announcement)
+
+    def _pairs_with(self, members: list[Member], own_key_id: bytes) -> list[Pair]:
+        return [
+            self._keys.pair(member.party, member.key_id, own_key_id) for member in members if member.party != self.name
+        ]
+
+    def _check_roster(self, roster: list[Member]) -> None:
+        """Raises `RemoteProtocolError` for a roster with strangers or with somebody twice."""
+        names = [member.party for member in roster if member.party != self.name]
+        strangers = set(names) - set(self.roles.partners(self.name))
+        if strangers or len(set(names)) != len(names):
+            raise RemoteProtocolError(f"{self.name} cannot accept a roster with {sorted(strangers) or names}")
+
+    def _read_gradient(self, raw: memoryview, width: int) -> Floats:
+        """A gradient off the wire, (batch, width)."""
+        expected = 4 * self.roles.batch_size * width
+        if len(raw) != expected or self.state is not states.PartyState.FORWARDED:
+            raise RemoteProtocolError(
+                f"{self.name} cannot accept a gradient of {len(raw)} bytes in state {self.state.value!r}: "
+                f"expected {expected} bytes after a training embedding"
+            )
+        gradient = np.frombuffer(raw, "<f4").reshape(-1, width)
+        if not np.isfinite(gradient).all():
+            raise RemoteProtocolError(f"{self.name} cannot accept a gradient that is not finite")
+        return gradient
+
+    def _step(self, gradient: Floats, round_index: int) -> None:
+        """Complete the backward pass of the last embedding alone."""
+        self.model.apply(self.model.backward(gradient))
+        self.model_round = round_index
+
+    def _announce_if_due(self, round_index: int, roster_key_id: bytes) -> Announcement | None:
+        """Renew the key when its time has come, erase those nobody uses any more, and say the newest as long as the
+        roster does not use it."""
+        if round_index - self._keys.newest.issued_round >= self.job.security.rekey_every:
+            self.secure.timed(lambda: self._keys.renew(round_index))
+        self._keys.retire_before(roster_key_id)
+        if self._keys.newest.key_id == roster_key_id:
+            return None
+        announcement: Announcement = self.secure.timed(self._keys.announcement)
+        return announcement
+
+
+def _series(version: str) -> str:
+    """What two sides must share: major and minor version."""
+    return ".".join(version.split(".")[:2])

@@ -1,0 +1,213 @@
+"""A passive party: columns about some of the rows, and no labels.
+
+Steps in parentheses are those of the paper's pipeline: (1) batch selection, (2) bottom model, (3) quantization,
+(4) masking, (5) gradient, (6) update; (6a) to (6c) where several parties hold the group's columns.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from vfedsec.crypto.pairs import derive
+from vfedsec.errors import LocalProtocolError, RemoteProtocolError
+from vfedsec.protocol import states
+from vfedsec.protocol.interfaces import Rows
+from vfedsec.protocol.messages import (
+    BlindSum,
+    Farewell,
+    Finish,
+    Letter,
+    Round,
+    Share,
+    Update,
+    UpdateShare,
+)
+from vfedsec.protocol.party import Party, PartySetup
+from vfedsec.protocol.roles import Roles
+from vfedsec.protocol.secure_layer import GroupBlinds
+
+ENVELOPE = "envelope"
+_GROUP = "group"
+_DONATION = "donation"
+_SECRET_BYTES = 32
+_NO_ROUND = -1
+
+
+class Donation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a member that comes back needs from a peer; travels sealed."""
+
+    model_round: int
+    group_secret: bytes
+    state: bytes
+
+
+class PassiveParty(Party):
+    """See the module."""
+
+    TRANSITIONS: ClassVar = states.PASSIVE_TRANSITIONS
+
+    def __init__(self, setup: PartySetup, *, restarted: bool = False) -> None:
+        roles = Roles(setup.job)
+        self.group = roles.group_of(setup.name)
+        self.slice_index = roles.slice_of(setup.name)
+        self._width = roles.slice_width(self.slice_index)
+        self._is_replicated = roles.is_replicated(setup.name)
+        self._group_secret = b""
+        # A replica that was restarted draws any weights, and says that they are of no round.
+        self._group_seed = derive(setup.private_seed, "placeholder") if restarted else b""
+        self._blinds: GroupBlinds | None = None
+        self._forwarded_round = 0
+        super().__init__(setup, restarted=restarted)
+        if restarted and self._is_replicated:
+            self.model_round = _NO_ROUND
+
+    # -- preparation: what only the group knows --
+
+    def _first_letters(self) -> list[Letter]:
+        leader, *others = self.group.parties
+        if not others or self.name != leader:
+            return []
+        self._group_secret = self._setup.entropy(_SECRET_BYTES)
+        self._group_seed = derive(self._setup.private_seed, "model", self.group.name)
+        body = self._group_secret + self._group_seed
+        return [self._seal_letter(other, _GROUP, body) for other in others]
+
+    def _read_letter(self, letter: Letter) -> list[Letter]:
+        if letter.purpose != _GROUP:
+            return super()._read_letter(letter)
+        body = self._open_letter(letter)
+        if letter.sender != self.group.parties[0] or len(body) != 2 * _SECRET_BYTES:
+            raise RemoteProtocolError(f"{self.name} cannot accept a group secret from {letter.sender}")
+        self._group_secret, self._group_seed = body[:_SECRET_BYTES], body[_SECRET_BYTES:]
+        return []
+
+    def _model_seed(self) -> bytes:
+        if not self._is_replicated:
+            return derive(self._setup.private_seed, "model", self.group.name)
+        if not self._group_seed:
+            raise LocalProtocolError(f"{self.name} cannot build its model: no group secret has come")
+        return self._group_seed
+
+    # -- forward --
+
+    def _round(self, message: Round) -> Share:
+        if self.model_round == _NO_ROUND and message.donation is None:
+            raise RemoteProtocolError(f"{self.name} cannot take part: it was restarted and has no model")
+        self._check_roster(message.roster)
+        own_key_id = self._own_key_in(message.roster)
+        self.secure.timed(lambda: self._learn(message.announcements))
+        pairs = self.secure.timed(lambda: self._pairs_with(message.roster, own_key_id))
+        rows = self.secure.timed(lambda: self._open_envelope(message))  # (1)
+        self._take_results(message)
+        training = message.batch is not None and message.batch.kind == "train"
+        embedding = self.model.forward(rows, training=training)  # (2)
+        words, clipped = self.secure.share(  # (3), (4)
+            embedding, message.round_index, self.slice_index, pairs
+        )
+        self.clipped += clipped
+        self._forwarded_round = message.round_index
+        return Share(
+            message.round_index,
+            {self.slice_index: words.data},
+            clipped=clipped,
+            announcement=self._announce_if_due(message.round_index, own_key_id),
+            donations=[self._donate(member.party, member.key_id, own_key_id) for member in message.donate_to],
+        )
+
+    def _open_envelope(self, message: Round) -> Rows:
+        envelope = message.envelope
+        if envelope is None or envelope.round_index != message.round_index:
+            raise RemoteProtocolError(f"{self.name} cannot take part in round {message.round_index}: no envelope")
+        ends = (self.roles.active, envelope.sender_key_id, envelope.receiver_key_id)
+        seal = self._keys.pair(*ends).incoming(ENVELOPE)
+        body = seal.open(envelope.round_index, envelope.sealed)
+        if len(body) != 4 * self.roles.batch_size:
+            raise RemoteProtocolError(f"{self.name} cannot use an envelope of {len(body)} bytes")
+        return np.frombuffer(body, "<i4")
+
+    # -- backward --
+
+    def _take_results(self, message: Round | Finish) -> None:
+        """What the last round brought: a gradient (5), or the group's summed update (6c), or the state of a peer."""
+        if isinstance(message, Round) and message.donation is not None:
+            self._accept(message.donation)
+        if message.gradient is not None:
+            if self._is_replicated:
+                raise RemoteProtocolError(f"{self.name} cannot step alone: its group has several parties")
+            gradient = self._read_gradient(message.gradient, self._width)
+            self._step(gradient, self._forwarded_round)  # (6)
+        if message.update is not None:
+            self._apply_sum(message.update)
+        self._forget_pending()
+
+    def _update(self, message: Update) -> UpdateShare:
+        """(6a): the parameter gradient of the own rows, blinded."""
+        if not self._is_replicated:
+            raise RemoteProtocolError(f"{self.name} cannot accept an update: it is not one of several")
+        if message.round_index != self._forwarded_round:
+            raise RemoteProtocolError(
+                f"{self.name} cannot update for round {message.round_index}: its last is {self._forwarded_round}"
+            )
+        self._check_roster(message.members)
+        if {m.party for m in message.members} - set(self.group.parties):
+            raise RemoteProtocolError(f"{self.name} cannot update with parties of other groups")
+        own_key_id = self._own_key_in(message.members)
+        pairs = self._pairs_with(message.members, own_key_id)
+        gradient = self.model.backward(self._read_gradient(message.gradient, self._width))
+        blind = self._group_blinds().of(self.name)
+        words, clipped = self.secure.blind(gradient, message.round_index, pairs, blind)
+        self.clipped += clipped
+        return UpdateShare(message.round_index, words.data, clipped)
+
+    def _apply_sum(self, update: BlindSum) -> None:
+        """(6c): the same step in every replica. Refused unless it continues from the state this one is in."""
+        if not self._is_replicated or update.base_round != self.model_round:
+            raise RemoteProtocolError(
+                f"{self.name} cannot apply the update of round {update.round_index} onto round {update.base_round}: "
+                f"its model is of round {self.model_round}"
+            )
+        strangers = set(update.members) - set(self.group.parties)
+        if strangers or update.round_index <= self.model_round:
+            raise RemoteProtocolError(f"{self.name} cannot apply an update that its group did not make")
+        blinds = [self._group_blinds().of(member) for member in update.members]
+        total = self.secure.unblind(update.words, self.model.size, update.round_index, blinds)
+        self.model.apply(total)
+        self.model_round = update.round_index
+
+    def _group_blinds(self) -> GroupBlinds:
+        if self._blinds is None:
+            context, scratch = self._keys.context, self.secure.scratch
+            self._blinds = GroupBlinds(self._group_secret, context, self.group.name, scratch)
+        return self._blinds
+
+    # -- state from member to member --
+
+    def _donate(self, party: str, key_id: bytes, own_key_id: bytes) -> Letter:
+        if not self._is_replicated or party not in self.group.parties:
+            raise RemoteProtocolError(f"{self.name} cannot give its model to {party!r}: not of its group")
+        donation = Donation(self.model_round, self._group_secret, self.model.dump())
+        body = msgspec.msgpack.encode(donation)
+        return self._seal_letter(party, _DONATION, body, own_key_id, key_id)
+
+    def _accept(self, letter: Letter) -> None:
+        if letter.purpose != _DONATION or letter.sender not in self.group.parties:
+            raise RemoteProtocolError(f"{self.name} cannot take a model from {letter.sender!r}")
+        try:
+            donation = msgspec.msgpack.decode(self._open_letter(letter), type=Donation)
+        except msgspec.DecodeError as error:
+            raise RemoteProtocolError(f"{self.name} cannot read the model of {letter.sender}: {error}") from None
+        self.model.load(donation.state)
+        self.model_round = donation.model_round
+        if donation.group_secret != self._group_secret:
+            self._group_secret = donation.group_secret
+            self._blinds = None
+        # Whoever lost its memory must not blind again a round it may have blinded before.
+        own = self._group_blinds().of(self.name)
+        own.last_round = max(own.last_round, donation.model_round)
+
+    def _finish(self, message: Finish) -> Farewell:
+        self._take_results(message)
+        return Farewell()

@@ -1,0 +1,129 @@
+"""Signed fixed point in a ring of 16- or 32-bit words, and the proof that sums stay inside it.
+
+A value x becomes the stochastically rounded integer x * R / (2t) after clipping to [-t, t]; the paper's q(x) is this
+integer shifted by R/2, its q^-1 the same map back. Sums wrap around modulo 2^16 or 2^32, and read as signed numbers
+they are exact as long as `contributors * R / 2` stays below half the ring, which `plan` proves before anything is sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfedsec.config.job import Job
+from vfedsec.errors import DataError, QuantizationOverflow
+
+DEFAULT_RANGE_BITS = 27
+UPDATE_WORD_BITS = 32
+_NOISE_BITS = 24  # what a float32 holds exactly
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A number format: [-clip, clip] spread over 2**range_bits integers, kept in words of word_bits."""
+
+    clip: float
+    range_bits: int
+    word_bits: int
+
+    @cached_property
+    def words(self) -> np.dtype[Any]:
+        """The type that travels."""
+        return np.dtype(f"<u{self.word_bits // 8}")
+
+    @cached_property
+    def signed(self) -> np.dtype[Any]:
+        """The same bits read as signed integers."""
+        return np.dtype(f"<i{self.word_bits // 8}")
+
+    @cached_property
+    def limit(self) -> np.float32:
+        """The largest integer a single value can become."""
+        return np.float32(2 ** (self.range_bits - 1))
+
+    @cached_property
+    def scale(self) -> np.float32:
+        """Integers per unit."""
+        return np.float32(2**self.range_bits / (2 * self.clip))
+
+    def encode(self, values: NDArray[np.float32], noise: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
+        """Words, and how many values had to be clipped. `noise` is uniform, one word a value; it is used up.
+
+        Raises `DataError` for a value that is not a number.
+        """
+        scaled = values * self.scale
+        clipped = self._clip(scaled)
+        floor = np.floor(scaled)
+        scaled -= floor
+        noise >>= np.uint32(32 - _NOISE_BITS)
+        fractions = noise.astype(np.float32)
+        fractions *= np.float32(2.0**-_NOISE_BITS)
+        scaled += fractions.reshape(scaled.shape)
+        np.floor(scaled, out=scaled)  # 1 with the probability of the fraction, else 0
+        floor += scaled
+        return floor.astype(self.signed).view(self.words), clipped
+
+    def _clip(self, scaled: NDArray[np.float32]) -> int:
+        if scaled.size == 0 or (scaled.min() >= -self.limit and scaled.max() <= self.limit):
+            return 0
+        if not np.isfinite(scaled).all():
+            raise DataError("an embedding or gradient is not finite: lower training.learning_rate or scale the inputs")
+        clipped = int(np.count_nonzero(np.abs(scaled) > self.limit))
+        np.clip(scaled, -self.limit, self.limit, out=scaled)
+        return clipped
+
+    def decode(self, words: NDArray[Any]) -> NDArray[np.float32]:
+        """The values that words (or their wrapped sum) stand for."""
+        values: NDArray[np.float32] = words.view(self.signed).astype(np.float32)
+        values *= np.float32(1) / self.scale
+        return values
+
+
+@dataclass(frozen=True)
+class NumberPlan:
+    """The formats of a job, proven not to overflow."""
+
+    embedding: FixedPoint
+    update: FixedPoint
+
+
+def plan(job: Job) -> NumberPlan:
+    """The formats of a job. Raises `QuantizationOverflow` if a sum of its contributors could leave the ring."""
+    security = job.security
+    sharing = _most_sharing(job)
+    bits = security.range_bits
+    if bits is None:
+        bits = DEFAULT_RANGE_BITS if security.word_bits == 32 else most_bits(16, sharing)
+    embedding = FixedPoint(security.clip, bits, security.word_bits)
+    _prove(embedding, sharing, "an embedding slice")
+    members = max((len(group.parties) for group in job.groups), default=1)
+    update_bits = min(DEFAULT_RANGE_BITS, most_bits(UPDATE_WORD_BITS, members))
+    return NumberPlan(embedding, FixedPoint(security.update_clip, update_bits, UPDATE_WORD_BITS))
+
+
+def most_bits(word_bits: int, contributors: int) -> int:
+    """The largest range_bits whose sums cannot overflow."""
+    return word_bits - contributors.bit_length()
+
+
+def _most_sharing(job: Job) -> int:
+    """How many parties add to the busiest slice, the active one included."""
+    if job.fusion.kind == "sum":
+        return 1 + len(job.passive_parties)
+    return 1 + max((len(group.parties) for group in job.groups), default=0)
+
+
+def _prove(numbers: FixedPoint, contributors: int, what: str) -> None:
+    largest = contributors * 2 ** (numbers.range_bits - 1)
+    half = 2 ** (numbers.word_bits - 1)
+    if largest >= half:
+        allowed = most_bits(numbers.word_bits, contributors)
+        raise QuantizationOverflow(
+            f"[security.range_bits]: expected at most {allowed}, got {numbers.range_bits}: {contributors} parties "
+            f"add to {what}, their sum can reach {largest}, and {numbers.word_bits}-bit words hold less than {half}"
+            + ("" if numbers.word_bits == 32 else "; or set security.word_bits = 32")
+        )

@@ -1,0 +1,371 @@
+"""The conversation before the first round, both ends together."""
+
+from collections import deque
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vfedsec.config.job import Active, Alignment, Group, Job, ModelSpec, Split, Task, Training
+from vfedsec.data.encoding import Encoder, merge, summarise
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupSummary, write
+from vfedsec.data.preparation import ActivePreparation, PassivePreparation, first_holders
+from vfedsec.data.table import Table
+from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
+from vfedsec.protocol.interfaces import ABSENT_ROW
+
+
+@dataclass
+class Built:
+    """Stands for a bottom model: remembers what it was built of."""
+
+    features: np.ndarray
+    width: int
+    spec: ModelSpec
+    seed: bytes
+
+
+def job(join="inner", **changes):
+    fields = {
+        "name": "test",
+        "active": Active(party="shop", columns=("spend",), model=ModelSpec(name="mlp")),
+        "groups": (
+            Group(name="banks", parties=("b1", "b2"), columns=("income",), width=8),
+            Group(name="post", parties=("post",), columns=("town",), width=5),
+        ),
+        "training": Training(batch_size=2),
+        "split": Split(test=0.25),
+        "alignment": Alignment(join=join),
+    }
+    return Job(**fields | changes)
+
+
+# ann is with b1 and b2, bob with b2, cid with no bank, dan with b1 but without post, eve as bob.
+TABLES = {
+    "shop": Table.from_columns("shop", list("abcdex"), {"spend": [1, 2, 3, 4, 5, 6]}, label=[0, 1, 1, 0, 0, 1]),
+    "b1": Table.from_columns("b1", list("dqa"), {"income": [40, 99, 10]}),
+    "b2": Table.from_columns("b2", list("ebax"), {"income": [50, 20, 11, 60]}),
+    "post": Table.from_columns("post", list("abcezx"), {"town": list("ABCEZX")}),
+}
+
+
+def preparations(the_job, tables=TABLES):
+    result = {"shop": ActivePreparation(the_job, tables["shop"], b"shop", Built)}
+    for party in the_job.passive_parties:
+        seed = party.encode()
+        result[party] = PassivePreparation(the_job, party, tables[party], seed, Built)
+    return result
+
+
+def deliver(parties, order=deque.popleft):
+    """Carry every letter to its receiver; `order` picks the next one."""
+    mail = deque((s, r, body) for s, party in parties.items() for r, body in party.begin())
+    while mail:
+        sender, receiver, body = order(mail)
+        mail.extend((receiver, to, b) for to, b in parties[receiver].receive(sender, body))
+
+
+def finished(the_job, tables=TABLES, order=deque.popleft):
+    parties = preparations(the_job, tables)
+    deliver(parties, order)
+    results = {name: party.finish(b"weights") for name, party in parties.items()}
+    models = {name: model for name, (model, _) in results.items()}
+    return models, results["shop"][1]
+
+
+def partner_features(models, batches, party):
+    """What the party's features are for each kept row of the active party."""
+    rows = batches.partner_rows(party, np.arange(len(models["shop"].features), dtype=np.int32))
+    return [None if r == ABSENT_ROW else models[party].features[r].tolist() for r in rows]
+
+
+def encodings(parties, column):
+    """Each party's encoded rows by id, as the merged summaries encode them."""
+    tables = {party: TABLES[party] for party in parties}
+    fitted = Encoder(merge({party: summarise(t, [column]) for party, t in tables.items()}))
+    rows = {party: fitted.transform(t).tolist() for party, t in tables.items()}
+    return {party: dict(zip(tables[party].ids, rows[party], strict=True)) for party in parties}
+
+
+def kept_ids(models, batches):
+    return batches.ids_of(np.arange(len(models["shop"].features), dtype=np.int32))
+
+
+def test_an_inner_join_keeps_rows_that_every_group_has():
+    assert kept_ids(*finished(job())) == ["a", "b", "e", "x"]
+
+
+def test_a_left_join_keeps_all_rows_of_the_active_party():
+    assert kept_ids(*finished(job("left"))) == list("abcdex")
+
+
+@pytest.mark.parametrize("join", ["inner", "left"])
+def test_row_numbers_lead_to_the_same_person(join):
+    models, batches = finished(job(join))
+    ids = kept_ids(models, batches)
+    rows = encodings(["post"], "town")["post"]
+    assert partner_features(models, batches, "post") == [rows.get(i) for i in ids]
+
+
+def test_the_first_party_of_a_group_keeps_a_shared_person():
+    models, batches = finished(job("left"))
+    rows = encodings(["b1", "b2"], "income")
+    wanted = [rows["b2"].get(i) if i not in rows["b1"] else None for i in "abcdex"]
+    assert partner_features(models, batches, "b1") == [rows["b1"].get(i) for i in "abcdex"]
+    assert partner_features(models, batches, "b2") == wanted
+
+
+def test_labels_and_own_features_follow_the_kept_rows():
+    models, batches = finished(job())
+    rows = np.arange(4, dtype=np.int32)
+    np.testing.assert_array_equal(batches.labels(rows), [0, 1, 0, 1])
+    own = (np.array([1, 2, 5, 6]) - 3.5) / np.std([1, 2, 3, 4, 5, 6])
+    np.testing.assert_allclose(models["shop"].features[:, 0], own, rtol=1e-6)
+
+
+def test_models_get_the_widths_networks_and_seed_of_the_job():
+    models, _ = finished(job())
+    assert {name: model.width for name, model in models.items()} == {
+        "shop": 13,
+        "b1": 8,
+        "b2": 8,
+        "post": 5,
+    }
+    assert [models["shop"].spec.name, models["post"].spec.name] == ["mlp", "linear"]
+    assert {model.seed for model in models.values()} == {b"weights"}
+
+
+def test_only_the_active_party_has_batches():
+    parties = preparations(job())
+    deliver(parties)
+    assert [parties[p].finish(b"")[1] for p in ("b1", "b2", "post")] == [None, None, None]
+
+
+def test_batches_have_the_size_and_split_of_the_job():
+    _, batches = finished(job("left"))
+    assert batches.rows("train", 0, 0).shape == (2,)
+    assert [batches.count(kind) for kind in ("train", "test")] == [2, 1]
+
+
+def test_the_order_of_letters_makes_no_difference():
+    (one, first), (other, second) = finished(job()), finished(job(), order=deque.pop)
+    for party in one:
+        np.testing.assert_array_equal(one[party].features, other[party].features)
+    np.testing.assert_array_equal(first.rows("train", 0, 0), second.rows("train", 0, 0))
+
+
+def test_a_passive_partys_order_is_its_secret():
+    ids = [f"id{i}" for i in range(50)]
+    table = Table.from_columns("post", ids, {"town": list(map(str, range(50)))})
+    orders = [Encoder(summarise(table, ["town"])).transform(table)[:, 0].tolist()]
+    for seed in (b"one", b"two"):
+        party = PassivePreparation(job(), "post", table, seed, Built)
+        party.receive("shop", preparations(job())["shop"].begin()[0][1])
+        orders.append(party.finish(b"")[0].features[:, 0].tolist())
+    assert len(set(map(tuple, orders))) == 3
+
+
+def test_a_table_without_labels_is_prepared_for_prediction():
+    shop = Table.from_columns("shop", list("abcdex"), {"spend": [1, 2, 3, 4, 5, 6]})
+    models, batches = finished(job(), TABLES | {"shop": shop})
+    assert [batches.count(kind) for kind in ("train", "test", "predict")] == [0, 0, 2]
+    assert kept_ids(models, batches) == ["a", "b", "e", "x"]
+
+
+def test_classes_are_held_out_in_proportion():
+    ids = [f"id{i}" for i in range(40)]
+    shop = Table.from_columns("shop", ids, {"spend": range(40)}, label=[0, 1] * 20)
+    _, batches = finished(job("left"), TABLES | {"shop": shop})
+    rows = [batches.rows("test", 0, i) for i in range(batches.count("test"))]
+    assert batches.labels(np.concatenate(rows)).sum() == 5
+
+
+def test_members_of_a_group_encode_alike_to_the_last_bit():
+    # So far from zero that the last bit of a mean shows in the features.
+    numbers = 1e9 + np.random.default_rng(2).normal(size=(3, 9)) * 1e-6
+    numbers[:, 0] = 1e9
+    names = ("b1", "b2", "b3")
+    group = Group(name="banks", parties=names, columns=("income",))
+    ids = list("abcdefghx")
+    banks = {
+        name: Table.from_columns(name, ids, {"income": column}) for name, column in zip(names, numbers, strict=True)
+    }
+    models, _ = finished(job(groups=(group,)), {"shop": TABLES["shop"]} | banks)
+    same = [set(models[name].features[:, 0].tolist()) for name in names]
+    expected = Encoder(merge({n: summarise(banks[n], ["income"]) for n in names}))
+    value = expected.transform(banks["b1"])[0, 0]
+    assert all(value in features for features in same)
+
+
+def test_regression_is_prepared_without_strata():
+    _, batches = finished(job("left", task=Task(kind="regression")))
+    assert batches.count("test") == 1
+
+
+def test_an_active_party_without_columns_has_features_of_no_width():
+    models, _ = finished(job(active=Active(party="shop")))
+    assert models["shop"].features.shape == (4, 0)
+
+
+def test_nothing_shared_is_refused_with_the_sizes():
+    post = Table.from_columns("post", ["nobody"], {"town": ["Ulm"]})
+    message = "of 6 rows, b1 has 2, b2 has 4, post has 0"
+    with pytest.raises(DataError, match=f"party shop, memory: no row is shared .* {message}"):
+        finished(job(), TABLES | {"post": post})
+
+
+def test_columns_that_do_not_merge_are_refused():
+    b2 = Table.from_columns("b2", list("eb"), {"income": ["high", "low"]})
+    with pytest.raises(DataError, match="'income' is numeric for b1, categorical for b2"):
+        finished(job(), TABLES | {"b2": b2})
+
+
+def test_the_active_party_cannot_finish_without_every_reply():
+    with pytest.raises(DataError, match="party shop never got the letter of b1, b2, post"):
+        preparations(job())["shop"].finish(b"")
+
+
+def test_a_passive_party_cannot_finish_without_its_letters():
+    with pytest.raises(DataError, match="party b1 never got the letter of shop, b2"):
+        preparations(job())["b1"].finish(b"")
+
+
+def test_a_party_outside_the_job_is_refused():
+    with pytest.raises(LocalProtocolError, match="stranger is in no group"):
+        PassivePreparation(job(), "stranger", TABLES["post"], b"", Built)
+
+
+def summary_letter(party="b2", column="income"):
+    return write(GroupSummary(summarise(TABLES[party], [column])))
+
+
+REQUEST = write(AlignmentRequest(b""))
+REPLY = write(AlignmentReply(b"", b""))
+
+
+@pytest.mark.parametrize(
+    ("receiver", "sender", "letter"),
+    [
+        ("shop", "b1", REQUEST),
+        ("shop", "b1", summary_letter()),
+        ("shop", "stranger", REPLY),
+        ("b1", "b2", REQUEST),
+        ("b1", "shop", REPLY),
+        ("b1", "shop", summary_letter()),
+        ("b1", "post", summary_letter()),
+    ],
+)
+def test_a_letter_from_the_wrong_party_is_refused(receiver, sender, letter):
+    with pytest.raises(RemoteProtocolError, match=f"{sender} may not send"):
+        preparations(job())[receiver].receive(sender, letter)
+
+
+def test_a_second_alignment_request_is_refused():
+    parties = preparations(job())
+    letter = parties["shop"].begin()[0][1]
+    parties["b1"].receive("shop", letter)
+    with pytest.raises(RemoteProtocolError, match="shop sent AlignmentRequest twice"):
+        parties["b1"].receive("shop", letter)
+
+
+def test_a_second_alignment_reply_is_refused():
+    parties = preparations(job())
+    [(_, reply)] = parties["b1"].receive("shop", parties["shop"].begin()[0][1])
+    parties["shop"].receive("b1", reply)
+    with pytest.raises(RemoteProtocolError, match="b1 sent AlignmentReply twice"):
+        parties["shop"].receive("b1", reply)
+
+
+@pytest.mark.parametrize("sender", ["b1", "b2"])
+def test_a_second_summary_is_refused(sender):
+    party = preparations(job())["b1"]
+    party.receive("b2", summary_letter())
+    with pytest.raises(RemoteProtocolError, match=f"{sender} sent GroupSummary twice"):
+        party.receive(sender, summary_letter())
+
+
+def test_a_refused_request_leaves_the_party_unaligned():
+    party = preparations(job())["b1"]
+    with pytest.raises(RemoteProtocolError):
+        party.receive("shop", REQUEST)
+    with pytest.raises(DataError, match="never got the letter of shop"):
+        party.finish(b"")
+
+
+def test_a_summary_of_other_columns_is_refused():
+    letter = summary_letter("post", "town")
+    with pytest.raises(RemoteProtocolError, match="b2 summarised other columns than those of banks"):
+        preparations(job())["b1"].receive("b2", letter)
+
+
+def summary_with(**change):
+    honest = {"name": "income", "kind": "numeric", "count": 3, "missing": 0}
+    letter = {"type": "GroupSummary", "columns": [honest | change]}
+    return msgspec.msgpack.encode(letter)
+
+
+def test_the_letter_that_is_changed_below_is_accepted_unchanged():
+    assert preparations(job())["b1"].receive("b2", summary_with()) == []
+
+
+@pytest.mark.parametrize(
+    "letter",
+    [
+        b"",
+        b"\xc1",
+        b"\x81\xa4type\xa1\xff",
+        b"\x91" * 5000,
+        summary_with()[:-1],
+        summary_with() + b"\x00",
+        summary_with(count=-1),
+        summary_with(mean=float("nan")),
+        summary_with(surprise=1),
+        msgspec.msgpack.encode({"type": "GroupSummary", "columns": [], "surprise": 1}),
+        msgspec.msgpack.encode({"type": "Surprise"}),
+    ],
+)
+def test_a_malformed_letter_is_refused(letter):
+    with pytest.raises(RemoteProtocolError, match="b2 sent a letter of preparation that cannot"):
+        preparations(job())["b1"].receive("b2", letter)
+
+
+ALIGN_PARTIES = preparations(job())
+GENUINE = (
+    ("b1", "shop", ALIGN_PARTIES["shop"].begin()[0][1]),
+    ("b1", "b2", summary_letter()),
+    ("shop", "b1", ALIGN_PARTIES["b1"].receive("shop", ALIGN_PARTIES["shop"].begin()[0][1])[0][1]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(GENUINE), st.data())
+def test_a_damaged_letter_is_taken_or_refused_and_nothing_else(case, data):
+    receiver, sender, letter = case
+    place = data.draw(st.integers(0, len(letter) - 1))
+    damaged = bytearray(letter)
+    damaged[place] ^= data.draw(st.integers(1, 255))
+    try:
+        answers = preparations(job())[receiver].receive(sender, bytes(damaged))
+    except RemoteProtocolError:
+        return
+    assert all(isinstance(body, bytes) for _, body in answers)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=60), st.sampled_from(["shop", "b1"]))
+def test_preparation_gets_fed_garbage(garbage, receiver):
+    with pytest.raises(RemoteProtocolError):
+        ALIGN_PARTIES[receiver].receive("b2", garbage)
+
+
+def test_every_row_is_left_to_its_first_holder():
+    maps = {"p": [-1, 4, -1, 0], "q": [7, 5, -1, 1], "r": [3, 3, 3, 3]}
+    held = first_holders({party: np.array(rows, np.int32) for party, rows in maps.items()})
+    assert {party: rows.tolist() for party, rows in held.items()} == {
+        "p": [-1, 4, -1, 0],
+        "q": [7, -1, -1, -1],
+        "r": [-1, -1, 3, -1],
+    }

@@ -1,0 +1,119 @@
+"""Reading a party's file."""
+
+import pytest
+
+from vfedsec.config.party import DataSource, PartyFile
+from vfedsec.data.sources import load
+from vfedsec.errors import DataError
+
+CLIENTS = "id,age,town,sold\nc1,30,Ulm,1\nc2,NA,,0\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content, columns=("age", "town"), *, file="clients.csv", with_label=True, **data):
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / file).write_bytes(raw)
+        source = DataSource(**{"source": file, "id": "id", "label": "sold", **data})
+        return load(PartyFile(name="bank", data=source), tmp_path, columns, with_label)
+
+    return read
+
+
+def test_ids_columns_and_label_are_read(read):
+    table = read(CLIENTS)
+    assert (table.ids, table.columns, table.label) == (
+        ["c1", "c2"],
+        {"age": ["30", None], "town": ["Ulm", None]},
+        ["1", "0"],
+    )
+
+
+def test_only_the_named_columns_are_kept(read):
+    assert list(read(CLIENTS, ["town"]).columns) == ["town"]
+
+
+def test_no_label_is_read_unless_asked_for(read):
+    assert read(CLIENTS, with_label=False).label is None
+
+
+def test_declared_kinds_reach_the_table(read):
+    assert read(CLIENTS, kinds={"age": "categorical"}).kinds == {"age": "categorical"}
+
+
+def test_missing_tokens_are_the_party_files(read):
+    assert read(CLIENTS, missing=("Ulm",)).columns == {"age": ["30", "NA"], "town": [None, None]}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found_in_the_header(read, delimiter):
+    assert read(CLIENTS.replace(",", delimiter)).columns["age"] == ["30", None]
+
+
+def test_space_around_a_column_name_does_not_count(read):
+    assert read(CLIENTS.replace(",", " , ")).columns == read(CLIENTS).columns
+
+
+def test_a_delimiter_inside_quotes_does_not_count(read):
+    assert read('"id;a;b;c",age\nx,3\n', ["age"], id="id;a;b;c", with_label=False).ids == ["x"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_byte_order_mark_makes_no_difference(read, encoding):
+    assert read("id,stadt\nÄ1,Köln\n".encode(encoding), ["stadt"], with_label=False).ids == ["Ä1"]
+
+
+def test_blank_lines_and_windows_line_ends_make_no_difference(read):
+    text = "\r\n" + CLIENTS.replace("\n", "\r\n") + "\r\n"
+    assert read(text).columns == read(CLIENTS).columns
+
+
+def test_a_quoted_cell_may_span_lines(read):
+    assert read('id,town\nc1,"a\nb"\n', ["town"], with_label=False).columns["town"] == ["a\nb"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "party bank, clients.csv: the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("id,age,town,sold\n", "a header and no rows"),
+        ("key,age,town,sold\n1,2,3,4\n", "column 'id': there is no such column; the file has"),
+        ("id,age,sold\n1,2,1\n", "party bank, clients.csv, column 'town': there is no such column"),
+        ("id,age,town\n1,2,3\n", "column 'sold': there is no such column"),
+        ("id,age,age,town,sold\n1,2,3,4,1\n", "column 'age': the header names this column 2 times"),
+        ("id,age,town,sold\n1,2,3,1\n2,3\n", "data row 2: the row has 2 fields, the header 4"),
+        ("id,age,town,sold\n1,2,3,1\n ,2,3,1\n", "data row 2: the id is missing"),
+        ("id,age,town,sold\n1,2,3,1\nNA,2,3,1\n", "data row 2: the id is missing"),
+        ("id,age,town,sold\n1,2,3,1\n1,2,3,1\n", "data row 2: the id repeats that of data row 1"),
+        ("id,age,town,sold\n1,2,3,1\n2,2,3,\n", "data row 2: the label is missing"),
+        (b"id,age,town,sold\n1,2,3,1\n2,\xff,3,1\n", "clients.csv: line 3 is not UTF-8 text"),
+        ('id,age,town,sold\n1,"2"x,3,1\n', "line 2 is not valid CSV"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place(read, content, message):
+    with pytest.raises(DataError) as caught:
+        read(content)
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    party = PartyFile(name="bank", data=DataSource(source="none.csv", id="id"))
+    with pytest.raises(DataError, match=r"party bank, none\.csv: the file cannot be read: No such"):
+        load(party, tmp_path, [], False)
+
+
+def test_an_unknown_suffix_says_what_is_supported(read):
+    with pytest.raises(DataError, match=r"'\.xlsx' cannot be read; supported: \.csv, \.tsv, \.txt"):
+        read(CLIENTS, file="clients.xlsx")
+
+
+def test_a_label_must_be_named_when_needed(read):
+    with pytest.raises(DataError, match="names no label column"):
+        read(CLIENTS, label="")
+
+
+@pytest.mark.parametrize(("column", "role"), [("sold", "label"), ("id", "id")])
+def test_a_feature_is_neither_label_nor_id(read, column, role):
+    with pytest.raises(DataError, match=f"column '{column}': the {role} column is also listed"):
+        read(CLIENTS, [column])
