@@ -19,7 +19,7 @@ from vfedsec.errors import DataError, QuantizationOverflow
 
 DEFAULT_RANGE_BITS = 27
 UPDATE_WORD_BITS = 32
-_NOISE_BITS = 24  # what a float32 holds exactly
+_MOST_FRACTION_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -50,30 +50,32 @@ class FixedPoint:
         """Integers per unit."""
         return np.float32(2**self.range_bits / (2 * self.clip))
 
+    @cached_property
+    def fraction_bits(self) -> int:
+        """Binary digits behind the point that decide the rounding: as many as a 32-bit integer has left."""
+        return min(_MOST_FRACTION_BITS, 31 - self.range_bits)
+
     def encode(self, values: NDArray[np.float32], noise: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """Words, and how many values had to be clipped. `noise` is uniform, one word a value; it is used up.
 
         Raises `DataError` for a value that is not a number.
         """
-        scaled = values * self.scale
-        clipped = self._clip(scaled)
-        floor = np.floor(scaled)
-        scaled -= floor
-        noise >>= np.uint32(32 - _NOISE_BITS)
-        fractions = noise.astype(np.float32)
-        fractions *= np.float32(2.0**-_NOISE_BITS)
-        scaled += fractions.reshape(scaled.shape)
-        np.floor(scaled, out=scaled)  # 1 with the probability of the fraction, else 0
-        floor += scaled
-        return floor.astype(self.signed).view(self.words), clipped
+        fine = values * (self.scale * np.float32(2**self.fraction_bits))
+        clipped = self._clip(fine)
+        noise &= np.uint32(2**self.fraction_bits - 1)
+        integers = fine.astype(np.int32)
+        integers += noise.view(np.int32).reshape(integers.shape)
+        integers >>= self.fraction_bits  # up with the probability of the fraction, else down
+        return integers.astype(self.signed, copy=False).view(self.words), clipped
 
-    def _clip(self, scaled: NDArray[np.float32]) -> int:
-        if scaled.size == 0 or (scaled.min() >= -self.limit and scaled.max() <= self.limit):
+    def _clip(self, fine: NDArray[np.float32]) -> int:
+        limit = self.limit * np.float32(2**self.fraction_bits)
+        if fine.size == 0 or (fine.min() >= -limit and fine.max() <= limit):
             return 0
-        if not np.isfinite(scaled).all():
+        if not np.isfinite(fine).all():
             raise DataError("an embedding or gradient is not finite: lower training.learning_rate or scale the inputs")
-        clipped = int(np.count_nonzero(np.abs(scaled) > self.limit))
-        np.clip(scaled, -self.limit, self.limit, out=scaled)
+        clipped = int(np.count_nonzero(np.abs(fine) > limit))
+        np.clip(fine, -limit, limit, out=fine)
         return clipped
 
     def decode(self, words: NDArray[Any]) -> NDArray[np.float32]:

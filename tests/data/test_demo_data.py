@@ -72,9 +72,7 @@ def test_only_the_bank_names_a_label(folder: Path) -> None:
     assert labels == {name: "defaulted" if name == "bank" else "" for name in PARTIES}
 
 
-def test_the_job_names_the_columns_that_the_tables_have(
-    folder: Path, tables: dict[str, Rows]
-) -> None:
+def test_the_job_names_the_columns_that_the_tables_have(folder: Path, tables: dict[str, Rows]) -> None:
     job = load_job(folder / "job.toml")
     expected = {"bank": (*job.active.columns, "defaulted")}
     expected |= {party: group.columns for group in job.groups for party in group.parties}
@@ -125,18 +123,13 @@ def test_about_one_customer_in_six_defaults(tables: dict[str, Rows]) -> None:
 
 
 def test_each_region_has_a_plan_that_the_other_has_not(tables: dict[str, Rows]) -> None:
-    north, south = (
-        {row["plan"] for row in tables[name].values()} for name in ("telco_north", "telco_south")
-    )
+    north, south = ({row["plan"] for row in tables[name].values()} for name in ("telco_north", "telco_south"))
     assert (north - south, south - north) == ({"fibre-bundle"}, {"student-sim"})
 
 
 def test_values_are_missing_in_some_columns_of_every_table(tables: dict[str, Rows]) -> None:
     for name, rows in tables.items():
-        shares = [
-            np.mean([row[column] in MISSING for row in rows.values()])
-            for column in next(iter(rows.values()))
-        ]
+        shares = [np.mean([row[column] in MISSING for row in rows.values()]) for column in next(iter(rows.values()))]
         assert 0 in shares, name
         assert 0.02 < max(shares) < 0.12, name
 
@@ -145,13 +138,42 @@ def test_all_columns_together_tell_much_more_than_the_banks(tables: dict[str, Ro
     telco = tables["telco_north"] | tables["telco_south"]
     common = [one for one in tables["bank"] if one in telco and one in tables["retailer"]]
     labels = np.array([float(tables["bank"][one]["defaulted"]) for one in common])
-    own = [
-        {name: cell for name, cell in tables["bank"][one].items() if name != "defaulted"}
-        for one in common
-    ]
+    own = [{name: cell for name, cell in tables["bank"][one].items() if name != "defaulted"} for one in common]
     alone = encoded(own)
     others = [encoded([table[one] for one in common]) for table in (telco, tables["retailer"])]
     assert held_out_auc(np.hstack([alone, *others]), labels) - held_out_auc(alone, labels) > 0.06
+
+
+def test_a_demo_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    write_demo(tmp_path, customers=100)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    write_demo(tmp_path, customers=100)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_of_the_demo_that_is_gone_is_written_again(tmp_path: Path) -> None:
+    write_demo(tmp_path, customers=100)
+    content = (tmp_path / "bank.csv").read_bytes()
+    (tmp_path / "bank.csv").unlink()
+    write_demo(tmp_path, customers=100)
+    assert (tmp_path / "bank.csv").read_bytes() == content
+
+
+def test_a_demo_of_other_numbers_is_not_overwritten(tmp_path: Path) -> None:
+    write_demo(tmp_path, customers=100, epochs=1)
+    with pytest.raises(DataError, match=r"expected a folder without a job\.toml, found one .* would not write"):
+        write_demo(tmp_path, customers=100, epochs=2)
+
+
+def test_epochs_and_word_bits_stand_in_the_job(tmp_path: Path) -> None:
+    job = load_job(write_demo(tmp_path, customers=100, epochs=3, word_bits=16))
+    assert (job.training.epochs, job.security.word_bits) == (3, 16)
+
+
+@pytest.mark.parametrize("epochs", [0, 10_001])
+def test_epochs_out_of_range_are_refused(tmp_path: Path, epochs: int) -> None:
+    with pytest.raises(DataError, match=r"expected a demo of 1 to 10000 epochs, found"):
+        write_demo(tmp_path, customers=100, epochs=epochs)
 
 
 def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path) -> None:

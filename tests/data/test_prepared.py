@@ -31,5 +31,5 @@ def test_the_model_is_built_of_what_was_given():
 
 
 def test_given_batches_are_handed_on():
-    batches = TableBatches.for_prediction(1, ["a"], {})
+    batches = TableBatches.for_prediction(1, ["a"], {}, seed=b"s")
     assert prepared(batches).finish(b"")[1] is batches

@@ -19,6 +19,7 @@ from vfedsec.models.top import TorchTop
 SLICES = [slice(0, 3), slice(3, 5)]
 BATCH, WIDTH, CLASSES = 8, 5, 4
 LINEAR, MLP = ModelSpec(), ModelSpec(name="mlp", options={"hidden": [6]})
+CNN = ModelSpec(name="cnn", options={"shape": [WIDTH, 1, 1]})
 KINDS = ["binary", "multiclass", "regression"]
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -244,8 +245,9 @@ def test_predictions_do_not_depend_on_missing_slices(batch_norm: bool) -> None:
     assert np.array_equal(*found)
 
 
-def test_a_single_row_is_trained_on_with_running_statistics() -> None:
-    top = top_of()
+@pytest.mark.parametrize("model", [LINEAR, MLP, CNN], ids=lambda spec: spec.name)
+def test_a_single_row_is_trained_on_with_running_statistics(model: ModelSpec) -> None:
+    top = top_of(top=Top(model=model))
     before = {name: buffer.clone() for name, buffer in top._flat.buffers.items()}
     loss, gradient = top.train(embedding_of(), [True, True], labels_of("binary"), 1)
     assert np.isfinite(loss)

@@ -24,16 +24,18 @@ def nonce_of(round_index: int, slice_index: int) -> bytes:
 
 
 class Scratch:
-    """Where keystream is made before it is added; one a party, reused for every mask."""
+    """Where keystream is made before it is used; one a party, the same room for every use of one size."""
 
     def __init__(self) -> None:
-        self._buffer = memoryview(bytearray(TAG_BYTES))
+        self._rooms: dict[tuple[str, int], tuple[memoryview, NDArray[Any]]] = {}
 
-    def room(self, length: int) -> memoryview:
-        """A buffer for `length` bytes of keystream and the tag behind them."""
-        if length + TAG_BYTES > len(self._buffer):
-            self._buffer = memoryview(bytearray(length + TAG_BYTES))
-        return self._buffer[: length + TAG_BYTES]
+    def room(self, dtype: np.dtype[Any], size: int) -> tuple[memoryview, NDArray[Any]]:
+        """A buffer for `size` numbers of keystream with the tag behind them, and those numbers as an array."""
+        room = self._rooms.get((dtype.char, size))
+        if room is None:
+            buffer = bytearray(size * dtype.itemsize + TAG_BYTES)
+            room = self._rooms[dtype.char, size] = (memoryview(buffer), np.frombuffer(buffer, dtype, size))
+        return room
 
 
 class MaskStream:
@@ -55,9 +57,10 @@ class MaskStream:
 
     def combine(self, words: Words, round_index: int, slice_index: int, *, add: bool) -> None:
         """The same arithmetic without the promise: for taking off a mask that somebody put on."""
-        room = self._scratch.room(words.nbytes)
+        if not words.flags.c_contiguous:  # a copy of them would be masked, and they themselves left bare
+            raise LocalProtocolError("cannot mask words that do not lie in one row")
+        room, stream = self._scratch.room(words.dtype, words.size)
         self._stream.fill(nonce_of(round_index, slice_index), room)
-        stream = np.frombuffer(room, words.dtype, words.size)
         flat = words.reshape(-1)
         if add:
             np.add(flat, stream, out=flat)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from vfedsec.crypto.envelope import Seal
-from vfedsec.crypto.keys import EphemeralKey, RunContext
+from vfedsec.crypto.keys import EphemeralKey, RunContext, key_id
 from vfedsec.crypto.masking import MaskStream, Scratch
 
 _FORWARD = "forward mask"
@@ -36,6 +36,7 @@ class Pair:
     ) -> None:
         self.own_name, own_key = own
         self.partner_name, partner_public = partner
+        self.own_key_id, self.partner_key_id = own_key.key_id, key_id(partner_public)
         self._secret = own_key.agree(partner_public)
         ends = sorted([(self.own_name, own_key.public), (self.partner_name, partner_public)])
         self._info = (context.run_id, context.incarnation, *ends)

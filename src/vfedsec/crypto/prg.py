@@ -21,9 +21,6 @@ NONCE_BYTES = 12
 TAG_BYTES = 16
 _FIRST_BLOCK = (2).to_bytes(4)  # where GCM's own keystream begins
 
-# Zeros to encrypt, grown on demand and shared by everybody.
-_zeros = memoryview(bytes(1 << 16))
-
 
 class Keystream(Protocol):
     """Keyed once, read at many nonces."""
@@ -32,11 +29,10 @@ class Keystream(Protocol):
         """Write the stream at this nonce over the buffer, all but its last `TAG_BYTES`, which are scratch."""
 
 
-def _zeros_of(length: int) -> memoryview:
-    global _zeros
-    if length > len(_zeros):
-        _zeros = memoryview(bytes(length))
-    return _zeros[:length]
+@cache
+def _zeros_for(length: int) -> bytes:
+    """As many zeros as a buffer of this length takes; a job has few different lengths."""
+    return bytes(length - TAG_BYTES)
 
 
 class GcmKeystream:
@@ -47,7 +43,7 @@ class GcmKeystream:
 
     def fill(self, nonce: bytes, buffer: memoryview) -> None:
         """See `Keystream`."""
-        self._encrypt_into(nonce, _zeros_of(len(buffer) - TAG_BYTES), None, buffer)
+        self._encrypt_into(nonce, _zeros_for(len(buffer)), None, buffer)
 
 
 class CtrKeystream:
@@ -59,7 +55,7 @@ class CtrKeystream:
     def fill(self, nonce: bytes, buffer: memoryview) -> None:
         """See `Keystream`."""
         encryptor = Cipher(self._algorithm, CTR(nonce + _FIRST_BLOCK)).encryptor()
-        encryptor.update_into(_zeros_of(len(buffer) - TAG_BYTES), buffer)
+        encryptor.update_into(_zeros_for(len(buffer)), buffer)
 
 
 @cache

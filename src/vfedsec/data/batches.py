@@ -20,9 +20,9 @@ from vfedsec.protocol.interfaces import ABSENT_ROW, BatchKind, Floats, Rows
 class TableBatches:
     """Implements `Batches` over aligned rows.
 
-    Training batches are full and reshuffled every epoch; what does not fill one waits for another
-    epoch, except when there are fewer rows than one batch takes. All other batches keep the given
-    order, the last one padded.
+    Rows are reshuffled every epoch, those held out too: whoever sees sums row by row should not find the same row in
+    the same place twice. Training batches are full; what does not fill one waits for another epoch, except when there
+    are fewer rows than one batch takes. Of all others the last one is padded.
     """
 
     def __init__(
@@ -37,8 +37,7 @@ class TableBatches:
     ) -> None:
         """Of aligned arrays: the rows of each kind; each passive party's row for each of ours.
 
-        Without `labels` all are zero, as for a prediction. `seed` decides the order of training
-        rows.
+        Without `labels` all are zero, as for a prediction. `seed` decides the order of rows.
         """
         self._batch_size = batch_size
         self._rows_by_kind = dict(rows_by_kind)
@@ -46,7 +45,7 @@ class TableBatches:
         self._labels = labels
         self._ids = tuple(ids)
         self._seed = seed
-        self._epoch_rows: tuple[int, Rows] | None = None
+        self._last_order: tuple[tuple[BatchKind, int], Rows] | None = None
 
     @classmethod
     def from_split(
@@ -81,10 +80,12 @@ class TableBatches:
         return cls(batch_size, rows_by_kind, partners, labels=labels, ids=ids, seed=seed)
 
     @classmethod
-    def for_prediction(cls, batch_size: int, ids: Sequence[str], partners: Mapping[str, Rows]) -> TableBatches:
-        """All rows in their order, without labels and without training."""
+    def for_prediction(
+        cls, batch_size: int, ids: Sequence[str], partners: Mapping[str, Rows], *, seed: bytes
+    ) -> TableBatches:
+        """All rows, without labels and without training."""
         everything: dict[BatchKind, Rows] = {"predict": np.arange(len(ids), dtype=np.int32)}
-        return cls(batch_size, everything, partners, ids=ids)
+        return cls(batch_size, everything, partners, ids=ids, seed=seed)
 
     def count(self, kind: BatchKind) -> int:
         """How many batches one pass over the rows of this kind takes."""
@@ -97,8 +98,9 @@ class TableBatches:
         """The rows of one batch, (batch_size,), `ABSENT_ROW` at the end of a short one."""
         if not 0 <= index < self.count(kind):
             raise LocalProtocolError(f"batch {index} of the {kind} rows was asked for; there are {self.count(kind)}")
-        order = self._training_order(epoch) if kind == "train" else self._of_kind(kind)
-        chosen = order[index * self._batch_size : (index + 1) * self._batch_size]
+        chosen = self._order(kind, epoch)[index * self._batch_size : (index + 1) * self._batch_size]
+        if len(chosen) == self._batch_size:
+            return chosen
         padding = (0, self._batch_size - len(chosen))
         return np.pad(chosen, padding, constant_values=ABSENT_ROW)
 
@@ -119,12 +121,12 @@ class TableBatches:
     def _of_kind(self, kind: BatchKind) -> Rows:
         return self._rows_by_kind.get(kind, np.empty(0, dtype=np.int32))
 
-    def _training_order(self, epoch: int) -> Rows:
+    def _order(self, kind: BatchKind, epoch: int) -> Rows:
         # Kept for speed alone: the same epoch gives the same order.
-        if self._epoch_rows is None or self._epoch_rows[0] != epoch:
-            seed = derived_seed(self._seed, f"training order of epoch {epoch}")
-            self._epoch_rows = (epoch, shuffled(self._of_kind("train"), seed))
-        return self._epoch_rows[1]
+        if self._last_order is None or self._last_order[0] != (kind, epoch):
+            seed = derived_seed(self._seed, f"order of {kind} rows in epoch {epoch}")
+            self._last_order = ((kind, epoch), shuffled(self._of_kind(kind), seed))
+        return self._last_order[1]
 
 
 def _split_order(ids: Sequence[str], classes: Floats, seed: bytes) -> Rows:

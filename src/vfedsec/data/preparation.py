@@ -90,15 +90,16 @@ class ActivePreparation:
     def _batches(self, partners: Mapping[str, Rows], keep: NDArray[np.intp]) -> TableBatches:
         size = self._job.training.batch_size
         ids = [self._table.ids[row] for row in keep.tolist()]
+        seed = derived_seed(self._seed, "batches")
         if self._table.label is None:
-            return TableBatches.for_prediction(size, ids, partners)
+            return TableBatches.for_prediction(size, ids, partners, seed=seed)
         return TableBatches.from_split(
             size,
             self._job.split,
             ids,
             partners,
             labels=encode_labels(self._table, self._job.task)[keep],
-            seed=derived_seed(self._seed, "batches"),
+            seed=seed,
             stratified=self._job.task.kind != "regression",
         )
 

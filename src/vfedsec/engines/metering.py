@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from vfedsec.config.job import AGGREGATOR
 
+cpu_clock = time.thread_time
+"""CPU seconds of this thread: exact, and a system call each time."""
 
-def cpu_clock() -> float:
-    """CPU seconds of this thread."""
-    return time.thread_time()
+wall_clock = time.perf_counter
+"""Seconds: ten times cheaper to read, for the many short stretches within a request."""
 
 
 @dataclass

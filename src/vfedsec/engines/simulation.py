@@ -30,7 +30,7 @@ from vfedsec.data.table import Table
 from vfedsec.engines.base import drive
 from vfedsec.engines.faults import Faults, RandomDropouts
 from vfedsec.engines.local import LocalEngine, Tap
-from vfedsec.engines.metering import Meter, cpu_clock
+from vfedsec.engines.metering import Meter, wall_clock
 from vfedsec.engines.secrets import Secrets
 from vfedsec.errors import ConfigError
 from vfedsec.models.bottom import build_bottom
@@ -38,7 +38,7 @@ from vfedsec.models.top import TorchTop
 from vfedsec.protocol.active import ActiveParty
 from vfedsec.protocol.aggregator import Aggregator, AggregatorSetup, Program
 from vfedsec.protocol.conclusion import Tally
-from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Preparation
+from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Floats, Preparation
 from vfedsec.protocol.keyring import Entropy
 from vfedsec.protocol.party import Party, PartySetup
 from vfedsec.protocol.passive import PassiveParty
@@ -174,12 +174,15 @@ class Simulation:
         self.prepare()
         self.active.outputs.clear()
         self.drive(self.aggregator.predict())
-        batches = self.active.batches
-        return {
-            one: outputs[index]
+        by_row = {
+            row: values
             for rows, outputs in self.active.outputs.values()
-            for index, one in enumerate(batches.ids_of(rows))
+            for row, values in zip(rows.tolist(), outputs, strict=True)
+            if row != ABSENT_ROW
         }
+        in_order = sorted(by_row)
+        ids = self.active.batches.ids_of(np.array(in_order, np.int32))
+        return {one: by_row[row] for one, row in zip(ids, in_order, strict=True)}
 
     def finish(self) -> None:
         """Tell everybody that the run is over."""
@@ -216,7 +219,7 @@ class Simulation:
             preparation=self._make(name, seed, lambda *args: self._build(name, *args)),
             private_seed=seed,
             entropy=self.options.entropy,
-            clock=cpu_clock,
+            clock=wall_clock,
         )
         kind = ActiveParty if name == self.roles.active else PassiveParty
         return kind(setup, restarted=restarted)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,12 +22,12 @@ from vfedsec.models.networks import (
     linear,
     mlp,
 )
+from vfedsec.models.seeding import seeded
 
 Options = TypeVar("Options", bound=NoOptions)
 Builder = Callable[[Inputs, int, Options], nn.Module]
 
 _registry: dict[str, tuple[Builder[Any], type[NoOptions]]] = {}
-_generator_lock = threading.Lock()
 
 
 def register(name: str, builder: Builder[Options], options: type[Options]) -> None:
@@ -61,7 +58,7 @@ def build_module(
         ConfigError: The name, its options or its shapes are wrong, or it is an import path into a
             package that is not on the allow-list.
     """
-    with _seeded(seed):
+    with seeded(seed):
         module = _construct(spec, inputs, outputs, allowed_packages)
         _check_output(spec.name, module, inputs, outputs)
     return module.train()
@@ -108,15 +105,3 @@ def _check_output(name: str, module: nn.Module, inputs: Inputs, outputs: int) ->
             f"network {name!r} makes {list(output.shape[1:])} {output.dtype} of a row, "
             f"expected [{outputs}] torch.float32"
         )
-
-
-@contextmanager
-def _seeded(seed: bytes) -> Iterator[None]:
-    """Torch's CPU generator follows the seed inside, and is as before afterwards.
-
-    Not `torch.manual_seed`: that one would seed the generators of accelerators too.
-    """
-    number = int.from_bytes(hashlib.sha256(b"vfedsec initial weights\0" + seed).digest()[:8], "big")
-    with _generator_lock, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(number)
-        yield

@@ -13,8 +13,8 @@ from vfedsec.crypto.pairs import Pair
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol import states
 from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, Floats, Rows
-from vfedsec.protocol.messages import Batch, Envelope, Farewell, Finish, Member, Ready, Round, Share
-from vfedsec.protocol.party import Party, PartySetup
+from vfedsec.protocol.messages import Batch, Envelope, Farewell, Finish, Ready, Round, Share
+from vfedsec.protocol.party import Party, PartySetup, Seat
 from vfedsec.protocol.passive import ENVELOPE
 
 
@@ -25,6 +25,7 @@ class ActiveParty(Party):
 
     def __init__(self, setup: PartySetup, *, restarted: bool = False) -> None:
         self._batches: Batches | None = None
+        self._chosen: dict[Batch, Rows] = {}
         super().__init__(setup, restarted=restarted)
         self._last_batch: Batch | None = None
         self._forwarded_round = 0
@@ -50,77 +51,74 @@ class ActiveParty(Party):
         )
 
     def _round(self, message: Round) -> Share:
-        self._check_roster(message.roster)
-        own_key_id = self._own_key_in(message.roster)
-        self.secure.timed(lambda: self._learn(message.announcements))
+        seat = self.secure.timed(lambda: self._sit("round", message.roster, message.announcements))
         self._take_results(message)
-        shares, clipped, labels, valid = self._forward(message, own_key_id)
-        envelopes = self.secure.timed(lambda: self._envelopes(message, own_key_id))
+        shares, labels, valid = self._forward(message, seat)
+        envelopes = self.secure.timed(lambda: self._envelopes(message, seat))
         return Share(
             message.round_index,
             shares,
-            clipped=clipped,
             labels=labels,
             valid=valid,
             envelopes=envelopes,
-            announcement=self._announce_if_due(message.round_index, own_key_id),
+            announcement=self._announce_if_due(message.round_index, seat.own_key_id),
         )
 
-    def _forward(self, message: Round, own_key_id: bytes) -> tuple[dict[int, memoryview], int, memoryview | None, int]:
+    def _forward(self, message: Round, seat: Seat) -> tuple[dict[int, memoryview], memoryview | None, int]:
         """The masked slices of this party's embedding for every slice that has a partner, and the labels."""
         batch = message.batch
         if batch is None:
-            return {}, 0, None, 0
+            return {}, None, 0
         rows = self._rows(batch)
         embedding = self.model.forward(rows, training=batch.kind == "train")
         self._last_batch, self._forwarded_round = batch, message.round_index
-        shares, clipped = {}, 0
-        for index, members in self._by_slice(message.roster).items():
-            pairs = self._timed_pairs(members, own_key_id)
+        shares = {}
+        for index, pairs in self._by_slice(seat).items():
             part = embedding[:, self.roles.slices[index]]
-            words, count = self.secure.share(part, message.round_index, index, pairs)
+            words, clipped = self.secure.share(part, message.round_index, index, pairs)
             shares[index] = words.data
-            clipped += count
-        self.clipped += clipped
+            self.clipped += clipped
         valid = int(np.count_nonzero(rows != ABSENT_ROW))
         labels = None if batch.kind == "predict" else self.batches.labels(rows).astype("<f4").data
-        return shares, clipped, labels, valid
-
-    def _timed_pairs(self, members: list[Member], own_key_id: bytes) -> list[Pair]:
-        pairs: list[Pair] = self.secure.timed(lambda: self._pairs_with(members, own_key_id))
-        return pairs
+        return shares, labels, valid
 
     def _rows(self, batch: Batch) -> Rows:
+        if batch not in self._chosen:
+            self._chosen = {batch: self._choose(batch)}  # the next round asks for it again
+        return self._chosen[batch]
+
+    def _choose(self, batch: Batch) -> Rows:
         if not 0 <= batch.index < self.batches.count(batch.kind) or batch.epoch < 0:
             raise RemoteProtocolError(
                 f"{self.name} has no batch {batch.index} of {batch.kind!r} in epoch {batch.epoch}"
             )
         return self.batches.rows(batch.kind, batch.epoch, batch.index)
 
-    def _by_slice(self, roster: list[Member]) -> dict[int, list[Member]]:
+    def _by_slice(self, seat: Seat) -> dict[int, list[Pair]]:
         """The roster's passive parties by the slice they add to."""
-        slices: dict[int, list[Member]] = {}
-        for member in roster:
-            if member.party != self.name:
-                slices.setdefault(self.roles.slice_of(member.party), []).append(member)
+        slices: dict[int, list[Pair]] = {}
+        for party, pair in seat.pairs.items():
+            slices.setdefault(self.roles.slice_of(party), []).append(pair)
         return slices
 
-    def _envelopes(self, message: Round, own_key_id: bytes) -> dict[str, Envelope]:
+    def _envelopes(self, message: Round, seat: Seat) -> dict[str, Envelope]:
         """The next batch, sealed for every passive party whose key is known, in the roster or not."""
         if message.next_batch is None:
             return {}
         rows = self._rows(message.next_batch)
-        keys = {member.party: member.key_id for member in message.roster}
+        round_index = message.round_index + 1
         envelopes = {}
         for party in self.roles.passive:
-            key_id = keys.get(party) or self._keys.latest_of(party)
-            if key_id is not None:
-                round_index = message.round_index + 1
-                body = self.batches.partner_rows(party, rows).astype("<i4").tobytes()
-                seal = self._keys.pair(party, key_id, own_key_id).outgoing(ENVELOPE)
-                sealed = memoryview(seal.seal(round_index, body))
-                envelopes[party] = Envelope(round_index, own_key_id, key_id, sealed)
+            pair = seat.pairs.get(party) or self._latest_pair(party, seat.own_key_id)
+            if pair is not None:
+                body = self.batches.partner_rows(party, rows).astype("<i4", copy=False).tobytes()
+                sealed = memoryview(pair.outgoing(ENVELOPE).seal(round_index, body))
+                envelopes[party] = Envelope(round_index, pair.own_key_id, pair.partner_key_id, sealed)
         return envelopes
+
+    def _latest_pair(self, party: str, own_key_id: bytes) -> Pair | None:
+        key_id = self._keys.latest_of(party)
+        return None if key_id is None else self._keys.pair(party, key_id, own_key_id)
 
     def _take_results(self, message: Round | Finish) -> None:
         if message.gradient is not None:

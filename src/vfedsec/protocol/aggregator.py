@@ -87,7 +87,7 @@ class Aggregator:
 
     def predict(self) -> Program:
         """One pass over all rows without labels: the outputs go to the active party alone."""
-        yield from self._go_through(one_pass("predict", 0, self._sizes.predict_batches))
+        yield from self._go_through(one_pass("predict", self._round_index, self._sizes.predict_batches))
         if self._outgoing.carry.outputs is not None:
             yield from self._plan(m.Batch("predict", 0, 0))  # the last outputs ride on this
 

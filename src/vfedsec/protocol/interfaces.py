@@ -35,7 +35,8 @@ class BottomModel(Protocol):
         """
 
     def backward(self, gradient: Floats) -> Floats:
-        """The flat gradient (size,) of the parameters, from the loss gradient (batch, width) of the last training forward."""
+        """The flat gradient (size,) of the parameters, from the loss gradient (batch, width) of the last training
+        forward."""
 
     def forget(self) -> None:
         """Drop what was kept for `backward`."""

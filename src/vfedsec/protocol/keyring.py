@@ -71,20 +71,21 @@ class KeyRing:
         """The newest key, signed."""
         return announce(self._identity, self.context, self._name, self.newest)
 
-    def retire_before(self, key_id: bytes) -> None:
-        """Erase the own keys that are older than this one. Nothing happens for a key that is not held."""
-        for old in list(self._own) if key_id in self._own else ():
-            if old == key_id:
-                return
+    def retire_before(self, key_id: bytes) -> bool:
+        """Erase the own keys that are older than this one; whether there were any."""
+        if key_id not in self._own or key_id == next(iter(self._own)):
+            return False
+        while (old := next(iter(self._own))) != key_id:
             del self._own[old]
             self._pairs = {ends: pair for ends, pair in self._pairs.items() if ends[2] != old}
+        return True
 
     def learn(self, announcement: Announcement) -> None:
         """Take a partner's key. Raises `CryptoError` unless its pinned identity signed it for this run, and
         `RemoteProtocolError` when it is older than one already known."""
-        party = announcement.party
+        party, key_id = announcement.party, announcement.key_id
         known = self._partners.setdefault(party, {})
-        if announcement.key_id in known:
+        if key_id in known:
             return
         identity = self._identities.get(party)
         if identity is None or party == self._name:
@@ -92,7 +93,7 @@ class KeyRing:
         if known and announcement.issued_round < max(a.issued_round for a in known.values()):
             raise RemoteProtocolError(f"{self._name} cannot take a key of {party} older than the last")
         check_announcement(announcement, identity, self.context)
-        known[announcement.key_id] = announcement
+        known[key_id] = announcement
         while len(known) > _PARTNER_KEYS_KEPT:
             old = next(iter(known))
             del known[old]

@@ -25,7 +25,7 @@ class _Standing:
     is_away: bool = False
     misses: int = 0
     model_round: int = 0
-    keys: list[Announcement] = field(default_factory=list)
+    keys: dict[bytes, Announcement] = field(default_factory=dict)
     told: set[bytes] = field(default_factory=set)
 
 
@@ -69,35 +69,37 @@ class Membership:
 
     def welcomed(self, party: str, announcement: Announcement, model_round: int) -> None:
         """A greeting was answered: the party may know nothing any more, and has this one key."""
-        self._standings[party] = _Standing(model_round=model_round, keys=[announcement])
+        self._standings[party] = _Standing(model_round=model_round, keys={announcement.key_id: announcement})
 
     # -- keys --
 
     def announced(self, party: str, announcement: Announcement) -> bool:
         """A new key rode on a reply; whether it really is new."""
         keys = self._standings[party].keys
-        if announcement.key_id in [key.key_id for key in keys]:
+        key_id = announcement.key_id
+        if key_id in keys:
             return False
-        keys.append(announcement)
-        del keys[:-_KEYS_KEPT]
+        keys[key_id] = announcement
+        while len(keys) > _KEYS_KEPT:
+            del keys[next(iter(keys))]
         return True
 
     def holds(self, party: str, key_id: bytes) -> bool:
         """Whether the party has announced this key since it was last greeted."""
-        return key_id in [key.key_id for key in self._standings[party].keys]
+        return key_id in self._standings[party].keys
 
     def member(self, party: str) -> Member:
         """The party with its newest key."""
-        return Member(party, self._standings[party].keys[-1].key_id)
+        return Member(party, next(reversed(self._standings[party].keys)))
 
     def news_for(self, party: str) -> list[Announcement]:
         """The keys of its partners that it has not yet confirmed to have."""
         told = self._standings[party].told
         return [
-            key
+            announcement
             for partner in self._roles.partners(party)
-            for key in self._standings[partner].keys
-            if key.key_id not in told
+            for key_id, announcement in self._standings[partner].keys.items()
+            if key_id not in told
         ]
 
     def confirm_news(self, party: str, news: Iterable[Announcement]) -> None:

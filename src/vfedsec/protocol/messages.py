@@ -149,7 +149,6 @@ class Share(_Message, frozen=True):
 
     round_index: int
     slices: dict[int, Raw]
-    clipped: int = 0
     labels: Raw | None = None
     valid: int = 0
     envelopes: dict[str, Envelope] = {}
@@ -162,7 +161,6 @@ class UpdateShare(_Message, frozen=True):
 
     round_index: int
     words: Raw
-    clipped: int = 0
 
 
 class Farewell(_Message, frozen=True):

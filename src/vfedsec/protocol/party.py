@@ -43,6 +43,7 @@ from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.secure_layer import SecureLayer
 
 _REPLIES_KEPT = 2
+_MOST_ROUNDS = 1 << 62
 _PREPARATION = "preparation"
 
 
@@ -61,7 +62,16 @@ class PartySetup:
     entropy: Entropy
     """Fresh random bytes, for keys."""
     clock: Callable[[], float] = float
-    """CPU seconds, for metering only."""
+    """Seconds, for metering only."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A roster, as one of its members sees it."""
+
+    members: list[Member]
+    own_key_id: bytes
+    pairs: dict[str, Pair]
 
 
 class Party:
@@ -83,9 +93,11 @@ class Party:
         self._keys = KeyRing(setup.name, setup.identity, setup.identities, setup.entropy, self.secure.scratch)
         self._channel: session.Channel | None = None
         self._last_exchange = -1
+        self._last_round = -1
         self._replies: dict[int, tuple[bytes, bytes]] = {}
         self._letters_sent = 0
         self._has_begun = False
+        self._seats: dict[str, Seat] = {}
         self._model: BottomModel | None = None
         if restarted:
             self.state = states.PartyState.RESTARTED
@@ -142,6 +154,7 @@ class Party:
             case Prepare():
                 return self._build()
             case Round():
+                self._enter(message.round_index)
                 return self._round(message)
             case Update():
                 return self._update(message)
@@ -163,10 +176,13 @@ class Party:
             repeated = self._repeated(frame)
             if repeated is not None:
                 return repeated
+        else:
+            self._last_round = -1
         self._keys.begin(context)
         self._last_exchange = frame.exchange
         key = self._keys.renew(message.round_index)
         self._channel = session.channel_with(key, message.public_key, context, self.name, at_party=True)
+        self._seats.clear()
         self._forget_pending()
         self.state = following
         welcome = Welcome(self._keys.announcement(), self.model_round, vfedsec.__version__)
@@ -189,7 +205,8 @@ class Party:
     # -- preparation --
 
     def _deliver(self, message: Deliver) -> MailReply:
-        self._learn(message.announcements)
+        for announcement in message.announcements:
+            self._keys.learn(announcement)
         outgoing: list[Letter] = []
         if not self._has_begun:
             self._has_begun = True
@@ -245,6 +262,14 @@ class Party:
             raise LocalProtocolError(f"{self.name} has no model yet: its preparation is not over")
         return self._model
 
+    def _enter(self, round_index: int) -> None:
+        """Rounds only go forward, so that under no key, not even one forgotten and told again, two arrays share a nonce."""
+        if not self._last_round < round_index < _MOST_ROUNDS:
+            raise RemoteProtocolError(
+                f"{self.name} cannot take part in round {round_index}: its last was round {self._last_round}"
+            )
+        self._last_round = round_index
+
     def _round(self, message: Round) -> Reply:
         raise NotImplementedError
 
@@ -259,28 +284,29 @@ class Party:
         if self._model is not None:
             self._model.forget()
 
-    def _own_key_in(self, roster: list[Member]) -> bytes:
-        """The own key that the roster uses. Raises `RemoteProtocolError` when this party is not in it."""
-        for member in roster:
-            if member.party == self.name:
-                return member.key_id
-        raise RemoteProtocolError(f"{self.name} cannot take part in a round whose roster lacks it")
+    def _sit(self, purpose: str, members: list[Member], announcements: list[Announcement]) -> Seat:
+        """What a roster means for this party; worked out again only when it changes.
 
-    def _learn(self, announcements: list[Announcement]) -> None:
+        Raises `RemoteProtocolError` for a roster without this party, with strangers, or with somebody twice.
+        """
         for announcement in announcements:
             self._keys.learn(announcement)
+        seat = self._seats.get(purpose)
+        if seat is None or seat.members != members:
+            seat = self._seats[purpose] = self._take_seat(members)
+        return seat
 
-    def _pairs_with(self, members: list[Member], own_key_id: bytes) -> list[Pair]:
-        return [
-            self._keys.pair(member.party, member.key_id, own_key_id) for member in members if member.party != self.name
-        ]
-
-    def _check_roster(self, roster: list[Member]) -> None:
-        """Raises `RemoteProtocolError` for a roster with strangers or with somebody twice."""
-        names = [member.party for member in roster if member.party != self.name]
-        strangers = set(names) - set(self.roles.partners(self.name))
-        if strangers or len(set(names)) != len(names):
-            raise RemoteProtocolError(f"{self.name} cannot accept a roster with {sorted(strangers) or names}")
+    def _take_seat(self, members: list[Member]) -> Seat:
+        keys = {member.party: member.key_id for member in members}
+        own_key_id = keys.pop(self.name, None)
+        if (
+            own_key_id is None
+            or len(keys) != len(members) - 1
+            or not keys.keys() <= set(self.roles.partners(self.name))
+        ):
+            raise RemoteProtocolError(f"{self.name} cannot accept a roster of {[member.party for member in members]}")
+        pairs = {party: self._keys.pair(party, key_id, own_key_id) for party, key_id in keys.items()}
+        return Seat(members, own_key_id, pairs)
 
     def _read_gradient(self, raw: memoryview, width: int) -> Floats:
         """A gradient off the wire, (batch, width)."""
@@ -305,7 +331,8 @@ class Party:
         roster does not use it."""
         if round_index - self._keys.newest.issued_round >= self.job.security.rekey_every:
             self.secure.timed(lambda: self._keys.renew(round_index))
-        self._keys.retire_before(roster_key_id)
+        if self._keys.retire_before(roster_key_id):
+            self._seats.clear()
         if self._keys.newest.key_id == roster_key_id:
             return None
         announcement: Announcement = self.secure.timed(self._keys.announcement)

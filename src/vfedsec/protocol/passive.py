@@ -25,7 +25,7 @@ from vfedsec.protocol.messages import (
     Update,
     UpdateShare,
 )
-from vfedsec.protocol.party import Party, PartySetup
+from vfedsec.protocol.party import Party, PartySetup, Seat
 from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.secure_layer import GroupBlinds
 
@@ -96,26 +96,27 @@ class PassiveParty(Party):
     def _round(self, message: Round) -> Share:
         if self.model_round == _NO_ROUND and message.donation is None:
             raise RemoteProtocolError(f"{self.name} cannot take part: it was restarted and has no model")
-        self._check_roster(message.roster)
-        own_key_id = self._own_key_in(message.roster)
-        self.secure.timed(lambda: self._learn(message.announcements))
-        pairs = self.secure.timed(lambda: self._pairs_with(message.roster, own_key_id))
-        rows = self.secure.timed(lambda: self._open_envelope(message))  # (1)
+        seat, rows = self.secure.timed(lambda: self._sit_and_open(message))  # (1)
         self._take_results(message)
         training = message.batch is not None and message.batch.kind == "train"
         embedding = self.model.forward(rows, training=training)  # (2)
         words, clipped = self.secure.share(  # (3), (4)
-            embedding, message.round_index, self.slice_index, pairs
+            embedding, message.round_index, self.slice_index, seat.pairs.values()
         )
         self.clipped += clipped
         self._forwarded_round = message.round_index
         return Share(
             message.round_index,
             {self.slice_index: words.data},
-            clipped=clipped,
-            announcement=self._announce_if_due(message.round_index, own_key_id),
-            donations=[self._donate(member.party, member.key_id, own_key_id) for member in message.donate_to],
+            announcement=self._announce_if_due(message.round_index, seat.own_key_id),
+            donations=[self._donate(member.party, member.key_id, seat.own_key_id) for member in message.donate_to],
         )
+
+    def _sit_and_open(self, message: Round) -> tuple[Seat, Rows]:
+        seat = self._sit("round", message.roster, message.announcements)
+        if self.roles.active not in seat.pairs:  # its group's sum would stand bare
+            raise RemoteProtocolError(f"{self.name} cannot accept a roster without {self.roles.active}")
+        return seat, self._open_envelope(message)
 
     def _open_envelope(self, message: Round) -> Rows:
         envelope = message.envelope
@@ -151,16 +152,14 @@ class PassiveParty(Party):
             raise RemoteProtocolError(
                 f"{self.name} cannot update for round {message.round_index}: its last is {self._forwarded_round}"
             )
-        self._check_roster(message.members)
-        if {m.party for m in message.members} - set(self.group.parties):
+        seat = self._sit("update", message.members, [])
+        if not seat.pairs.keys() <= set(self.group.parties):
             raise RemoteProtocolError(f"{self.name} cannot update with parties of other groups")
-        own_key_id = self._own_key_in(message.members)
-        pairs = self._pairs_with(message.members, own_key_id)
         gradient = self.model.backward(self._read_gradient(message.gradient, self._width))
         blind = self._group_blinds().of(self.name)
-        words, clipped = self.secure.blind(gradient, message.round_index, pairs, blind)
+        words, clipped = self.secure.blind(gradient, message.round_index, seat.pairs.values(), blind)
         self.clipped += clipped
-        return UpdateShare(message.round_index, words.data, clipped)
+        return UpdateShare(message.round_index, words.data)
 
     def _apply_sum(self, update: BlindSum) -> None:
         """(6c): the same step in every replica. Refused unless it continues from the state this one is in."""

@@ -22,6 +22,12 @@ class Roles:
             for index, group in enumerate(job.groups)
             for party in group.parties
         }
+        self._sharing = tuple(
+            tuple(party for party in self.passive if self._slice_of[party] == index)
+            for index in range(len(self.slices))
+        )
+        self._partners = {party: self._partners_of(party) for party in self.parties}
+        self._replicated = frozenset(party for group in job.groups if len(group.parties) > 1 for party in group.parties)
 
     def group_of(self, party: str) -> Group:
         """The group of a passive party."""
@@ -38,18 +44,21 @@ class Roles:
 
     def sharing(self, index: int) -> tuple[str, ...]:
         """The passive parties that add to a slice; the active party always does."""
-        return tuple(party for party in self.passive if self._slice_of[party] == index)
+        return self._sharing[index]
 
     def partners(self, party: str) -> tuple[str, ...]:
         """Whom a party ever masks with or seals for."""
+        return self._partners[party]
+
+    def is_replicated(self, party: str) -> bool:
+        """Whether several parties hold replicas of this party's bottom model."""
+        return party in self._replicated
+
+    def _partners_of(self, party: str) -> tuple[str, ...]:
         if party == self.active:
             return self.passive
         others = (other for other in self.sharing(self.slice_of(party)) if other != party)
         return (self.active, *others)
-
-    def is_replicated(self, party: str) -> bool:
-        """Whether several parties hold replicas of this party's bottom model."""
-        return party != self.active and len(self._group_of[party].parties) > 1
 
 
 def _slices(job: Job) -> tuple[slice, ...]:

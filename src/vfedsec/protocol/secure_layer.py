@@ -22,6 +22,7 @@ from vfedsec.protocol.interfaces import Floats
 from vfedsec.quantization import FixedPoint, NumberPlan, plan
 
 _PLAIN = np.dtype("<f4")
+_NOISE = np.dtype("<u4")
 
 
 class ShareFormat:
@@ -127,9 +128,8 @@ class SecureLayer:
     def _round(self, values: Floats, how: ShareFormat, noise_stream: Any, nonce: bytes) -> tuple[NDArray[Any], int]:
         if how.is_plain:
             return np.ascontiguousarray(values, _PLAIN), 0
-        room = self.scratch.room(4 * values.size)
+        room, noise = self.scratch.room(_NOISE, values.size)
         noise_stream.fill(nonce, room)
-        noise: NDArray[np.uint32] = np.frombuffer(room, np.uint32, values.size)
         return how.numbers.encode(values, noise)
 
 

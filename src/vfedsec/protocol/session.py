@@ -10,7 +10,7 @@ aggregator never uses one twice, a party answers one exchange with one frame.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -28,8 +28,7 @@ TAG_BYTES = 16
 MAX_FRAME_BYTES = 1 << 30
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A frame taken apart, not yet believed."""
 
     kind: int

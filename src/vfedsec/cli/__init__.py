@@ -1,0 +1,5 @@
+"""The command line: `vfedsec demo`, `simulate`, `check`, `bench`, `keygen`."""
+
+from vfedsec.cli.entry import main
+
+__all__ = ["main"]

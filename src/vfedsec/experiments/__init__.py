@@ -1,0 +1,1 @@
+"""Baselines, comparisons, the paper's experiments, and what reports are made of."""
