@@ -166,9 +166,11 @@ class Aggregator:
             exchange = self._board.exchange("plan", requests, self._round_index)
             replies = yield from self._ask(AggregatorState.ROUND, exchange)
             shares = self._read_all(replies, requests, m.Share)
-            if shares:
-                self._take_riders(self.roles.active, shares[self.roles.active])
-                return
+            for active, share in shares.items():
+                refusal = attempt(lambda a=active, s=share: self._take_riders(a, s))  # type: ignore[misc]
+                if refusal is None:
+                    return
+                self._lose(active, refusal, is_gone=True)
             yield from self._greet((self.roles.active,), AggregatorState.WAITING, everybody=True)
 
     def _sum_updates(self) -> Program:
@@ -189,18 +191,23 @@ class Aggregator:
         shares: dict[str, Words] = {}
         for party, reply in replies.items():
             words = attempt(
-                lambda p=party, r=reply: self._incoming.shares(  # type: ignore[misc]
-                    p, r, self._round_index, slices[p], labelled=batch.kind != "predict"
+                lambda p=party, r=reply: self._accept(  # type: ignore[misc]
+                    p, r, slices[p], labelled=batch.kind != "predict"
                 )
             )
             if isinstance(words, str):
                 self._lose(party, words, is_gone=True)
             else:
                 shares[party] = words
-                self._take_riders(party, reply)
         active = replies.get(self.roles.active) if self.roles.active in shares else None
         members = tuple(self._outgoing.members[party] for party in roster)
         return RoundInput(self._round_index, batch, members, shares, active)
+
+    def _accept(self, party: str, reply: m.Share, expected: set[int], *, labelled: bool) -> Words:
+        """A share and what rode on it, all of it or nothing."""
+        words = self._incoming.shares(party, reply, self._round_index, expected, labelled=labelled)
+        self._take_riders(party, reply)
+        return words
 
     def _take_riders(self, party: str, reply: m.Share) -> None:
         """New keys, envelopes and donations that came with a share."""

@@ -158,8 +158,9 @@ class Outgoing:
             for receiver, envelope in reply.envelopes.items():
                 if receiver in self._roles.passive and self._membership.holds(receiver, envelope.receiver_key_id):
                     self.envelopes[receiver] = envelope
+        peers = self._roles.group_of(party).parties if self._roles.is_replicated(party) else ()
         for letter in reply.donations:
-            if letter.sender == party:
+            if letter.sender == party and letter.receiver in peers:
                 self.donations[letter.receiver] = letter
 
     def take_sums(self, sum_of: Callable[[list[str], int], memoryview | None]) -> None:

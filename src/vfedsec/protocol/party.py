@@ -263,7 +263,7 @@ class Party:
         return self._model
 
     def _enter(self, round_index: int) -> None:
-        """Rounds only go forward, so that under no key, not even one forgotten and told again, two arrays share a nonce."""
+        """Rounds only go forward: not even a key forgotten and told again masks two arrays for one round."""
         if not self._last_round < round_index < _MOST_ROUNDS:
             raise RemoteProtocolError(
                 f"{self.name} cannot take part in round {round_index}: its last was round {self._last_round}"

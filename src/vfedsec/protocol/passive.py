@@ -177,8 +177,8 @@ class PassiveParty(Party):
         self.model_round = update.round_index
 
     def _group_blinds(self) -> GroupBlinds:
-        if self._blinds is None:
-            context, scratch = self._keys.context, self.secure.scratch
+        context, scratch = self._keys.context, self.secure.scratch
+        if self._blinds is None or self._blinds.context != context:
             self._blinds = GroupBlinds(self._group_secret, context, self.group.name, scratch)
         return self._blinds
 

@@ -138,6 +138,7 @@ class GroupBlinds:
 
     def __init__(self, secret: bytes, context: RunContext, group: str, scratch: Scratch) -> None:
         self.secret = secret
+        self.context = context
         self._info = (context.run_id, context.incarnation, group)
         self._scratch = scratch
         self._streams: dict[str, MaskStream] = {}

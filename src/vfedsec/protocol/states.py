@@ -99,7 +99,7 @@ AGGREGATOR_TRANSITIONS: dict[AggregatorState, frozenset[AggregatorState]] = {
     _Agg.START: frozenset({_Agg.GREETING}),
     _Agg.GREETING: frozenset({_Agg.GREETING, _Agg.PREPARING}),
     _Agg.PREPARING: frozenset({_Agg.PREPARING, _Agg.BUILDING}),
-    _Agg.BUILDING: frozenset({_Agg.BUILDING, _Agg.ROUND}),
+    _Agg.BUILDING: frozenset({_Agg.BUILDING, _Agg.ROUND, _Agg.FINISHING}),
     _Agg.ROUND: frozenset({_Agg.ROUND, _Agg.UPDATE, _Agg.WAITING, _Agg.FINISHING}),
     _Agg.UPDATE: frozenset({_Agg.ROUND, _Agg.WAITING, _Agg.FINISHING}),
     _Agg.WAITING: frozenset({_Agg.WAITING, _Agg.ROUND, _Agg.FINISHING}),
