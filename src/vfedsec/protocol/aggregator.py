@@ -65,6 +65,8 @@ class Aggregator:
         self._round_index = 0
         self._sizes = m.Ready()
         self._now = 0.0
+        self._last_useful = 0.0
+        self._setbacks = 0
 
     # -- programs --
 
@@ -83,16 +85,19 @@ class Aggregator:
 
     def train(self) -> Program:
         """All training rounds with the evaluations between them, and a last pass over the test rows."""
+        check_step(self.state, AggregatorState.ROUND)
         yield from self._go_through(training_schedule(self.job.training, self._sizes))
 
     def predict(self) -> Program:
         """One pass over all rows without labels: the outputs go to the active party alone."""
+        check_step(self.state, AggregatorState.ROUND)
         yield from self._go_through(one_pass("predict", self._round_index, self._sizes.predict_batches))
         if self._outgoing.carry.outputs is not None:
             yield from self._plan(m.Batch("predict", 0, 0))  # the last outputs ride on this
 
     def finish(self, reason: str = "finished") -> Program:
         """Tell everybody that the run is over."""
+        check_step(self.state, AggregatorState.FINISHING)
         yield from self._sum_updates()
         requests = self._outgoing.finish(reason, self._round_index)
         exchange = self._board.exchange("finish", requests, self._round_index)
@@ -126,6 +131,8 @@ class Aggregator:
         self._outgoing.carry = ended.carry
         self._report(batch, ended, self._board.count - before)
         is_lost = ended.outcome == "dropped"
+        if not is_lost:
+            self._last_useful, self._setbacks = self._now, 0
         schedule.advance(again=is_lost and (batch.kind != "train" or given.active is None))
         if self.roles.active in self._membership.away and schedule.current is not None:
             yield from self._recover(schedule.current)
@@ -136,10 +143,16 @@ class Aggregator:
         return bool(roster) and self.roles.active not in self._membership.away
 
     def _recover(self, batch: m.Batch) -> Program:
-        """Wait for whoever the run cannot go on without, and have new envelopes made."""
+        """Wait for whoever the run cannot go on without, and have new envelopes made.
+
+        Raises `PartyTimeout` too when parties answer, but no round is of use for as long as patience lasts.
+        """
         away = self._membership.away
         needed = (self.roles.active,) if self.roles.active in away else away
-        yield from self._greet(needed, AggregatorState.WAITING, everybody=False)
+        self._check_patience(self._last_useful, needed, "with anything that can be used")
+        self._setbacks += 1
+        delay = _pause(self._setbacks)
+        yield from self._greet(needed, AggregatorState.WAITING, everybody=False, delay=delay)
         yield from self._plan(batch)
 
     def _round_exchange(self, schedule: Schedule, roster: tuple[str, ...]) -> Program:
@@ -244,7 +257,7 @@ class Aggregator:
     ) -> dict[str, ReplyType]:
         """The authentic replies of the kind asked for; whoever gave none has missed the exchange."""
         read: dict[str, ReplyType] = {}
-        for party, request in requests.items():
+        for party in requests:
             if party not in replies.received:
                 reason = replies.gone.get(party, "no reply before the deadline")
                 self._lose(party, reason, is_gone=party in replies.gone)
@@ -255,7 +268,7 @@ class Aggregator:
                 self._lose(party, reply, is_gone=True)
             else:
                 read[party] = reply
-                self._outgoing.confirm(party, request)
+                self._outgoing.confirm(party)
         return read
 
     def _lose(self, party: str, reason: str, *, is_gone: bool) -> None:
@@ -264,17 +277,19 @@ class Aggregator:
 
     # -- greeting and preparation --
 
-    def _greet(self, parties: tuple[str, ...], state: AggregatorState, *, everybody: bool) -> Program:
+    def _greet(
+        self, parties: tuple[str, ...], state: AggregatorState, *, everybody: bool, delay: float = 0.0
+    ) -> Program:
         """Greet until one of them (or everybody) has answered. Raises `PartyTimeout` when patience ends."""
-        since, delay = self._now, 0.0
-        waiting = parties
+        since, waiting, attempts = self._now, parties, 0
         while waiting and (everybody or len(waiting) == len(parties)):
             exchange = self._board.exchange("hello", {}, self._round_index, greet=waiting, delay=delay)
             replies = yield from self._ask(state, exchange)
             self._read_welcomes(replies, waiting)
             waiting = tuple(party for party in waiting if not self._membership.is_known(party))
             self._check_patience(since, waiting, "a greeting")
-            delay = min(max(2 * delay, _FIRST_DELAY), _LONGEST_DELAY)
+            attempts += 1
+            delay = _pause(attempts)
 
     def _read_welcomes(self, replies: Replies, parties: tuple[str, ...]) -> None:
         for party in parties:
@@ -344,3 +359,8 @@ class Aggregator:
     def _enter(self, state: AggregatorState) -> None:
         check_step(self.state, state)
         self.state = state
+
+
+def _pause(attempts: int) -> float:
+    """Seconds before the next greeting: longer every time, up to a limit; none before the first."""
+    return min(_FIRST_DELAY * 2.0 ** min(attempts - 1, 30), _LONGEST_DELAY) if attempts else 0.0

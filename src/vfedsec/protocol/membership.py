@@ -108,8 +108,8 @@ class Membership:
 
     # -- replicas --
 
-    def applied(self, party: str, model_round: int) -> None:
-        """The party answered the request that brought the update of this round."""
+    def reached(self, party: str, model_round: int) -> None:
+        """The party said how far its model has come."""
         self._standings[party].model_round = model_round
 
     def group_round(self, party: str) -> int:

@@ -149,6 +149,8 @@ class Share(_Message, frozen=True):
 
     round_index: int
     slices: dict[int, Raw]
+    model_round: int = 0
+    """The round whose update the party's model has taken last."""
     labels: Raw | None = None
     valid: int = 0
     envelopes: dict[str, Envelope] = {}

@@ -126,15 +126,10 @@ class Outgoing:
         )
         return requests
 
-    def confirm(self, party: str, request: m.Request) -> None:
+    def confirm(self, party: str) -> None:
         """The party answered this request, so it has what the request brought."""
         self._membership.answered(party)
         self._membership.confirm_news(party, self._news.pop(party, []))
-        if isinstance(request, m.Round) and party != self._roles.active:
-            if request.update is not None:
-                self._membership.applied(party, request.update.round_index)
-            elif request.donation is not None:
-                self._membership.applied(party, self._membership.group_round(party))
 
     def tell(self, party: str) -> list[Announcement]:
         """The keys a party has yet to hear of."""
@@ -159,6 +154,7 @@ class Outgoing:
                 if receiver in self._roles.passive and self._membership.holds(receiver, envelope.receiver_key_id):
                     self.envelopes[receiver] = envelope
         peers = self._roles.group_of(party).parties if self._roles.is_replicated(party) else ()
+        self._membership.reached(party, reply.model_round)
         for letter in reply.donations:
             if letter.sender == party and letter.receiver in peers:
                 self.donations[letter.receiver] = letter

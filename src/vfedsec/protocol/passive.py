@@ -108,6 +108,7 @@ class PassiveParty(Party):
         return Share(
             message.round_index,
             {self.slice_index: words.data},
+            self.model_round,
             announcement=self._announce_if_due(message.round_index, seat.own_key_id),
             donations=[self._donate(member.party, member.key_id, seat.own_key_id) for member in message.donate_to],
         )

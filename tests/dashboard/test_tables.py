@@ -1,0 +1,57 @@
+"""Tables after a run."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.table import Table
+
+from vfedsec.config.job import AGGREGATOR
+from vfedsec.dashboard.tables import comparison_table, cost_table, metrics_table
+from vfedsec.engines.metering import Cost, Meter
+from vfedsec.experiments.comparison import Comparison, Contestant
+
+
+def lines(table: Table, width: int = 80) -> list[list[str]]:
+    """The cells of each printed line, apart by two spaces or more."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]
+
+
+def contestant(auc: float, used: int, moved: int) -> Contestant:
+    return Contestant({"auc": auc}, 100, used, moved, 0, 1.0, ())
+
+
+def test_every_party_has_its_cost_and_the_aggregator_the_other_side_of_the_bytes() -> None:
+    meter = Meter()
+    meter.add("bank", "train", Cost(1, 1000, 5000, 2.0, 0.5))
+    meter.add("shop", "train", Cost(1, 3000, 1000, 1.0, 0.0))
+    meter.add(AGGREGATOR, "train", Cost(1, cpu_seconds=0.25))
+    rows = lines(cost_table(meter, ["bank", "shop"]))
+    assert ["bank", "2.00 s", "25 %", "1.0 kB", "5.0 kB"] in rows
+    assert ["shop", "1.00 s", "-", "3.0 kB", "1.0 kB"] in rows
+    assert ["aggregator", "0.25 s", "-", "6.0 kB", "4.0 kB"] in rows
+
+
+def test_metrics_are_listed() -> None:
+    assert ["log loss", "0.2500"] in lines(metrics_table({"auc": 0.9, "log_loss": 0.25}))
+
+
+def test_the_four_stand_side_by_side() -> None:
+    four = [contestant(0.7, 100, 0), contestant(0.88, 98, 5_000_000), contestant(0.87, 80, 4_000_000)]
+    rows = lines(comparison_table(Comparison("auc", *four, contestant(0.9, 100, 0)), "bank"))
+    assert rows[-4:] == [
+        ["bank alone", "0.7000", "100 of 100", "-"],
+        ["federated, pad", "0.8800", "98 of 100", "5.0 MB"],
+        ["federated, discard", "0.8700", "80 of 100", "4.0 MB"],
+        ["all columns pooled", "0.9000", "100 of 100", "-"],
+    ]
+
+
+def test_names_are_not_read_as_markup() -> None:
+    meter = Meter()
+    meter.add("[b]x[/b]", "train", Cost())
+    assert any(row[0] == "[b]x[/b]" for row in lines(cost_table(meter, ["[b]x[/b]"])) if row)

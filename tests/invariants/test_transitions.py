@@ -1,0 +1,452 @@
+"""Every state and every message: a legal transition or a `ProtocolError`, and then nothing has moved."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deputy import TRAIN, Deputy
+from federation import ACTIVE, Federation, job_of
+from vfedsec import trace
+from vfedsec.config.digest import job_digest
+from vfedsec.config.job import AGGREGATOR
+from vfedsec.crypto.keys import EphemeralKey, RunContext, announce
+from vfedsec.engines.faults import Fault
+from vfedsec.errors import CryptoError, LocalProtocolError, ProtocolError, RemoteProtocolError
+from vfedsec.protocol import messages as m
+from vfedsec.protocol import session
+from vfedsec.protocol.messages import Batch, Deliver, Finish, Hello, Member, Prepare, Round, Update
+from vfedsec.protocol.session import Channel, parse
+from vfedsec.protocol.states import (
+    ACTIVE_TRANSITIONS,
+    AGGREGATOR_TRANSITIONS,
+    PASSIVE_TRANSITIONS,
+    AggregatorState,
+    PartyEvent,
+    PartyState,
+    check_step,
+    event_of,
+    next_state,
+)
+
+ALONE, MEMBER = "b0", "a0"
+EVERYBODY = (ACTIVE, "a0", "a1", ALONE)
+BATCHES = {PartyEvent.TRAIN: TRAIN, PartyEvent.INFER: Batch("validation", 0, 0)}
+
+
+def table_of(name):
+    return ACTIVE_TRANSITIONS if name == ACTIVE else PASSIVE_TRANSITIONS
+
+
+# -- parties --
+
+
+def bring(name, state):
+    """A federation in which this party stands in this state."""
+    deputy = Deputy(Federation(job_of(), watched=False))
+    if state is PartyState.NEW:
+        return deputy
+    if state is PartyState.PREPARING:
+        deputy.greet(*EVERYBODY)
+        deputy.carry_letters()
+        return deputy
+    deputy.build()
+    if state is PartyState.RESTARTED:
+        deputy.federation.restart(name)
+    elif state is PartyState.FINISHED:
+        deputy.ask(name, deputy.finish())
+    elif state is not PartyState.READY:
+        deputy.forward(*EVERYBODY)
+        if state is PartyState.UPDATED:
+            deputy.ask(name, deputy.update_for(name))
+    return deputy
+
+
+def request_of(deputy, name, event):
+    """An honest request that is this event."""
+    can_plan = deputy.party(ACTIVE).state in (PartyState.READY, PartyState.FORWARDED)
+    match event:
+        case PartyEvent.DELIVER:
+            return Deliver([])
+        case PartyEvent.PREPARE:
+            return Prepare()
+        case PartyEvent.PLAN:
+            return deputy.plan() if deputy.membership.is_known(ACTIVE) else Round(1)
+        case PartyEvent.UPDATE:
+            return deputy.update_for(name) if name == MEMBER and can_plan else Update(1, [], memoryview(b""))
+        case PartyEvent.FINISH:
+            return deputy.finish()
+    batch = BATCHES[event]
+    if not can_plan:
+        return Round(1, batch)
+    if name != ACTIVE:
+        deputy.make_envelopes(batch)
+    else:
+        deputy.round_index += 1
+    return deputy.round_for(name, batch=batch)
+
+
+def give(deputy, name, event):
+    """Have the event come to the party."""
+    deputy.board._channels.setdefault(name, Channel(bytes(32), deputy.board.context, name, at_party=False))
+    if event is PartyEvent.HELLO:
+        deputy.greet(name)
+    else:
+        deputy.ask(name, request_of(deputy, name, event))
+
+
+CASES = [
+    (name, state, event)
+    for name, state, event in product((ACTIVE, MEMBER, ALONE), PartyState, PartyEvent)
+    if state is not PartyState.UPDATED or name == MEMBER
+]
+
+
+@pytest.mark.parametrize(("name", "state", "event"), CASES, ids=lambda value: getattr(value, "value", value))
+def test_every_event_in_every_state_of_a_party_is_a_legal_step_or_an_error(name, state, event):
+    deputy = bring(name, state)
+    party = deputy.party(name)
+    assert party.state is state
+    following = table_of(name)[state].get(event)
+    if (name, event) == (ALONE, PartyEvent.UPDATE):
+        following = None  # the table's step is for groups of several
+    if following is not None:
+        give(deputy, name, event)
+        assert party.state is following
+    else:
+        with pytest.raises(ProtocolError):
+            give(deputy, name, event)
+        assert party.state is state
+
+
+@pytest.mark.parametrize("name", [ACTIVE, MEMBER])
+def test_an_illegal_event_is_refused_with_party_state_and_what_was_expected(name):
+    deputy = bring(name, PartyState.PREPARING)
+    with pytest.raises(RemoteProtocolError) as caught:
+        give(deputy, name, PartyEvent.TRAIN)
+    told = str(caught.value)
+    assert f"{name} cannot accept 'train' from the aggregator in state 'preparing'" in told
+    assert "expected hello, deliver, prepare, finish" in told
+
+
+@pytest.mark.parametrize("name", [ACTIVE, MEMBER, ALONE])
+def test_a_party_goes_on_working_after_every_kind_of_illegal_event(name):
+    deputy = bring(name, PartyState.FORWARDED)
+    for event in set(PartyEvent) - table_of(name)[PartyState.FORWARDED].keys():
+        with pytest.raises(ProtocolError):
+            give(deputy, name, event)
+    give(deputy, name, PartyEvent.TRAIN)
+    assert deputy.party(name).state is PartyState.FORWARDED
+
+
+@given(st.sampled_from(PartyState), st.sampled_from(PartyEvent), st.sampled_from([ACTIVE, MEMBER]))
+def test_the_tables_say_all_there_is_to_say(state, event, name):
+    table = table_of(name)
+    if state not in table:
+        assert (name, state) == (ACTIVE, PartyState.UPDATED)
+    elif event in table[state]:
+        assert next_state(table, state, event, name) is table[state][event]
+    else:
+        with pytest.raises(RemoteProtocolError, match=f"{name} cannot accept '{event.value}'"):
+            next_state(table, state, event, name)
+
+
+def test_every_state_of_a_party_is_reached_and_all_but_the_last_are_left():
+    for table in (ACTIVE_TRANSITIONS, PASSIVE_TRANSITIONS):
+        targets = {target for steps in table.values() for target in steps.values()}
+        assert targets | {PartyState.NEW, PartyState.RESTARTED} == set(table)
+        assert [state for state, steps in table.items() if not steps] == [PartyState.FINISHED]
+
+
+# -- parties, and messages that nobody honest would send --
+
+NUMBERS = st.integers(-3, 9) | st.sampled_from([2**31, 2**62, 2**63, 2**64 - 2, 2**64 - 1, -(2**63)])
+RAWS = st.sampled_from([0, 1, 16, 64, 80, 256, 512, 1024]).map(lambda size: memoryview(bytes(size)))
+NAMES = st.sampled_from([*EVERYBODY, AGGREGATOR, "nobody", ""])
+KEY_IDS = st.sampled_from([b"", bytes(8), bytes(64)])
+BATCH = st.builds(Batch, st.sampled_from(["train", "validation", "test", "predict"]), NUMBERS, NUMBERS)
+
+
+@st.composite
+def odd_messages(draw, deputy):
+    """Requests whose fields are what they should be or not, at random."""
+    known = [Member(name, deputy.membership.member(name).key_id) for name in EVERYBODY]
+    members = st.lists(st.sampled_from(known) | st.builds(Member, NAMES, KEY_IDS), max_size=5)
+    key_ids = KEY_IDS | st.sampled_from([member.key_id for member in known])
+    envelopes = st.builds(m.Envelope, NUMBERS, key_ids, key_ids, RAWS)
+    envelopes |= st.sampled_from(list(deputy.envelopes.values()) or [None])
+    letters = st.builds(
+        m.Letter,
+        NAMES,
+        NAMES,
+        st.sampled_from(["preparation", "group", "donation", "x"]),
+        NUMBERS,
+        key_ids,
+        key_ids,
+        RAWS,
+    )
+    sums = st.builds(m.BlindSum, NUMBERS, NUMBERS, st.lists(NAMES, max_size=3), RAWS)
+    genuine = [key for standing in deputy.membership._standings.values() for key in standing.keys.values()]
+    announcements = st.sampled_from(genuine) | st.builds(
+        m.Announcement, NAMES, NUMBERS, st.sampled_from([b"", bytes(32)]), st.sampled_from([b"", bytes(64)])
+    )
+    news, maybe = st.lists(announcements, max_size=2), st.none()
+    rounds = NUMBERS | st.just(deputy.round_index) | st.just(deputy.round_index + 1)
+    return draw(
+        st.builds(
+            Round,
+            rounds,
+            maybe | BATCH,
+            maybe | BATCH,
+            members,
+            news,
+            maybe | RAWS,
+            maybe | sums,
+            maybe | envelopes,
+            maybe | RAWS,
+            st.just([]) | members,
+            maybe | letters,
+        )
+        | st.builds(Update, rounds, members, RAWS)
+        | st.builds(Deliver, st.lists(letters, max_size=2), news)
+        | st.builds(Finish, st.text(max_size=3), NUMBERS, maybe | RAWS, maybe | sums, maybe | RAWS)
+        | st.just(Prepare())
+        | st.builds(Hello, st.binary(max_size=3), NUMBERS, NUMBERS, st.binary(max_size=3), st.text(max_size=3), KEY_IDS)
+    )
+
+
+@given(st.data(), st.sampled_from(CASES).map(lambda case: case[:2]))
+def test_messages_that_nobody_honest_sends_are_legal_steps_or_protocol_errors(data, case):
+    name, state = case
+    if state in (PartyState.NEW, PartyState.RESTARTED):
+        return
+    deputy = bring(name, state)
+    party = deputy.party(name)
+    for _ in range(6):
+        message = data.draw(odd_messages(deputy))
+        before, following = party.state, table_of(name)[party.state].get(event_of(message))
+        try:
+            deputy.ask(name, message)
+        except (ProtocolError, CryptoError):
+            assert party.state is before
+        else:
+            assert party.state is following
+
+
+@given(st.data(), st.sampled_from([ACTIVE, MEMBER]))
+def test_signed_greetings_that_nobody_honest_sends_are_legal_steps_or_protocol_errors(data, name):
+    deputy = bring(name, PartyState.READY)
+    party, identity = deputy.party(name), deputy.federation.simulation._secrets.identity(AGGREGATOR)
+    context, digest = deputy.board.context, job_digest(deputy.federation.job)
+    hello = data.draw(
+        st.builds(
+            Hello,
+            st.just(context.run_id) | st.binary(max_size=3),
+            NUMBERS,
+            NUMBERS,
+            st.just(digest) | st.binary(max_size=3),
+            st.sampled_from(["0.1.0", "", "0", "99.0"]),
+            st.sampled_from([b"", bytes(32), EphemeralKey(bytes(range(32)), 0).public]),
+        )
+    )
+    for exchange in (900, 3):
+        try:
+            party.handle(session.sign(identity, exchange, hello))
+        except (ProtocolError, CryptoError):
+            assert party.state is PartyState.READY
+        else:
+            assert party.state is PartyState.READY
+
+
+@given(st.binary(max_size=120))
+def test_bytes_that_are_no_frame_are_a_protocol_error(junk):
+    deputy = bring(ALONE, PartyState.READY)
+    for data in (junk, b"\1\0" + junk, b"\1\1" + junk):
+        with pytest.raises((ProtocolError, CryptoError)):
+            deputy.party(ALONE).handle(data)
+    assert deputy.party(ALONE).state is PartyState.READY
+
+
+# -- the aggregator --
+
+
+@pytest.mark.parametrize(("state", "following"), list(product(AggregatorState, repeat=2)))
+def test_every_step_of_the_aggregator_is_in_the_table_or_an_error(state, following):
+    if following in AGGREGATOR_TRANSITIONS[state]:
+        check_step(state, following)
+    else:
+        with pytest.raises(LocalProtocolError, match=f"cannot go from '{state.value}' to '{following.value}'"):
+            check_step(state, following)
+
+
+def test_every_state_of_the_aggregator_is_in_the_table_and_reached():
+    assert set(AGGREGATOR_TRANSITIONS) == set(AggregatorState)
+    reached = {target for targets in AGGREGATOR_TRANSITIONS.values() for target in targets}
+    assert reached == set(AggregatorState) - {AggregatorState.START}
+
+
+KINDS = {
+    AggregatorState.GREETING: "hello",
+    AggregatorState.PREPARING: "mail",
+    AggregatorState.BUILDING: "prepare",
+    AggregatorState.ROUND: "train",
+    AggregatorState.UPDATE: "update",
+    AggregatorState.WAITING: "hello",
+    AggregatorState.FINISHING: "finish",
+}
+EXPECTED = {
+    "hello": "Welcome",
+    "mail": "Mail",
+    "prepare": "Ready",
+    "train": "Share",
+    "update": "UpdateShare",
+    "finish": "Farewell",
+}
+
+
+def reply_of(kind, party, context):
+    """Some reply of this type."""
+    stranger = EphemeralKey(bytes(range(32)), 0)
+    return {
+        "Welcome": m.Welcome(announce(party._setup.identity, context, party.name, stranger), 0, "0.1.0"),
+        "Mail": m.Mail([]),
+        "Ready": m.Ready(3, 3, 3, 3),
+        "Share": m.Share(1, {0: memoryview(bytes(256))}),
+        "UpdateShare": m.UpdateShare(1, memoryview(bytes(64))),
+        "Farewell": m.Farewell(),
+    }[kind]
+
+
+class Replacing(Federation):
+    """One party's first reply in one state is another authentic one."""
+
+    def __init__(self, state, name, make):
+        super().__init__(job_of(rounds=4))
+        self.state, self.name, self.make = state, name, make
+        self.replaced = False
+        self.script.reply = self.reply
+        self.script.strike = self.strike
+
+    def strike(self, exchange, party):
+        """The active party is lost once, so that the aggregator has to wait for it."""
+        lost = self.state is AggregatorState.WAITING and exchange.kind == "train" and party == ACTIVE
+        return Fault.GONE if lost and not self.of_type(trace.PartyLost) else Fault.NONE
+
+    def reply(self, exchange, party, data):
+        aggregator = self.simulation.aggregator
+        if (
+            self.replaced
+            or party != self.name
+            or aggregator.state is not self.state
+            or exchange.kind != KINDS[self.state]
+        ):
+            return data
+        self.replaced = True
+        handler, number = self.parties[party], parse(data).exchange
+        message = self.make(handler, aggregator._board.context)
+        if exchange.kind == "hello":
+            identity, request = handler._setup.identity, exchange.requests[party]
+            return session.sign(identity, number, message, answering=request)
+        return handler._channel.protect(number, message)
+
+    def run(self):
+        self.simulation.train()
+        self.simulation.finish()
+        assert self.replaced
+        assert self.simulation.aggregator.state is AggregatorState.DONE
+        return [event.party for event in self.of_type(trace.PartyLost)]
+
+
+def wrong_replies():
+    for state, kind in KINDS.items():
+        for reply in set(EXPECTED.values()) - {EXPECTED[kind]}:
+            for name in (ACTIVE, MEMBER) if state is not AggregatorState.WAITING else (ACTIVE,):
+                if state is not AggregatorState.UPDATE or name == MEMBER:
+                    yield pytest.param(state, name, reply, id=f"{state.value}-{name}-{reply}")
+
+
+@pytest.mark.parametrize(("state", "name", "reply"), sorted(wrong_replies(), key=lambda case: case.id))
+def test_a_reply_of_another_type_counts_as_none_in_every_state_of_the_aggregator(state, name, reply):
+    lost = Replacing(state, name, lambda party, context: reply_of(reply, party, context)).run()
+    assert name in lost
+
+
+def rider(announcement_of):
+    return lambda party, context: m.Share(
+        2, {0: memoryview(bytes(256)), 1: memoryview(bytes(256))}, announcement=announcement_of(party, context)
+    )
+
+
+ODD_SHARES = {
+    "another round": lambda party, context: m.Share(99, {0: memoryview(bytes(256))}),
+    "no slice": lambda party, context: m.Share(2, {}),
+    "another slice": lambda party, context: m.Share(2, {7: memoryview(bytes(256))}),
+    "a short slice": lambda party, context: m.Share(2, {0: memoryview(bytes(255))}),
+    "a key signed for another party": rider(
+        lambda party, context: announce(party._setup.identity, context, "b0", EphemeralKey(bytes(range(32)), 1))
+    ),
+    "a key signed for another run": rider(
+        lambda party, context: announce(
+            party._setup.identity, RunContext(b"x", 0), party.name, EphemeralKey(bytes(range(32)), 1)
+        )
+    ),
+    "a key with a forged signature": rider(
+        lambda party, context: m.Announcement(party.name, 1, bytes(range(32)), bytes(64))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [ACTIVE, MEMBER])
+@pytest.mark.parametrize("make", ODD_SHARES.values(), ids=ODD_SHARES)
+def test_a_share_that_is_not_well_formed_counts_as_none(name, make):
+    assert name in Replacing(AggregatorState.ROUND, name, make).run()
+
+
+def labelled(labels, valid=16):
+    slices = {index: memoryview(bytes(256)) for index in range(2)}
+    return lambda party, context: m.Share(2, slices, labels=labels, valid=valid)
+
+
+LABELS = np.zeros(16, "<f4")
+ODD_LABELS = {
+    "none": labelled(None),
+    "too few": labelled(LABELS[:5].tobytes()),
+    "of no class": labelled((LABELS + 2).tobytes()),
+    "between classes": labelled((LABELS + 0.5).tobytes()),
+    "not a number": labelled((LABELS * np.nan).tobytes()),
+    "of no row": labelled(LABELS.tobytes(), valid=0),
+    "of too many rows": labelled(LABELS.tobytes(), valid=17),
+}
+
+
+@pytest.mark.parametrize("make", ODD_LABELS.values(), ids=ODD_LABELS)
+def test_labels_that_cannot_be_count_as_no_reply(make):
+    assert ACTIVE in Replacing(AggregatorState.ROUND, ACTIVE, make).run()
+
+
+@pytest.mark.parametrize("words", [b"", bytes(3), bytes(400)])
+def test_an_update_of_another_length_moves_nobodys_model(words):
+    """It counts as a reply, but no sum can be made of it: the round moves no replica."""
+    federation = Replacing(AggregatorState.UPDATE, MEMBER, lambda party, context: m.UpdateShare(2, memoryview(words)))
+    federation.run()
+    assert federation.outcomes() == ["trained"] * 4
+    assert federation.weights()["a0"] == federation.weights()["a1"]
+    assert federation.oracle.applied == 2 * 3
+
+
+@pytest.mark.parametrize("program", ["train", "predict", "finish"])
+def test_the_aggregator_does_nothing_before_it_has_begun(program):
+    federation = Federation(job_of())
+    with pytest.raises(LocalProtocolError, match="cannot go from 'start'"):
+        federation.simulation.drive(getattr(federation.simulation.aggregator, program)())
+
+
+@pytest.mark.parametrize("program", ["begin", "train", "predict", "finish"])
+def test_the_aggregator_does_nothing_after_the_end(program):
+    federation = Federation(job_of(rounds=1))
+    federation.simulation.train()
+    federation.simulation.finish()
+    with pytest.raises(LocalProtocolError, match="cannot go from 'done'"):
+        federation.simulation.drive(getattr(federation.simulation.aggregator, program)())
