@@ -140,7 +140,8 @@ def test_the_papers_inverse_of_a_sum_is_this_inverse(values):
     shifted = sum(int(word.view(np.int32)[0]) + size // 2 for word in words)
     inverse = Fraction(2 * t, size) * shifted - t * len(values)
     total = in_ring(words)
-    assert abs(float(inverse) - float(numbers.decode(total)[0])) <= 2**-22
+    decoded = numbers.decode(total)[0]
+    assert abs(float(inverse) - float(decoded)) <= np.spacing(np.abs(decoded)) + 2**-24
 
 
 @given(st.lists(VALUES, min_size=2, max_size=5), st.sampled_from([16, 32]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from federation import job_of
 
+from federation import job_of
 from vfedsec.dashboard.rounds import AWAY_ROUNDS, PRESENCE_ROUNDS, Progress
 from vfedsec.trace import Evaluated, Outcome, RoundEnded, RunStarted
 

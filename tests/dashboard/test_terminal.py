@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
-from federation import job_of, rows_of
 from rich.console import Console
 
+from federation import job_of, rows_of
 from vfedsec.dashboard.terminal import RunView
 from vfedsec.engines.simulation import Options, Simulation
 from vfedsec.trace import Evaluated, RoundEnded, RunStarted

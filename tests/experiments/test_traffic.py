@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from federation import job_of, rows_of
 
+from federation import job_of, rows_of
 from vfedsec.engines.simulation import Simulation
 from vfedsec.experiments.traffic import traffic
 

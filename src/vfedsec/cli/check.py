@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from vfedsec.config.job import Job
     from vfedsec.quantization import FixedPoint
 
+_FILES = ", and so are the files and tables of its parties."
+_NO_FILES = ". It names no files of parties, so none were looked at."
+_UPDATE = "An update is 4 B a parameter of the bottom model, summed blindly in its group."
+
 
 def add_parser(commands: Commands) -> None:
     """Declare the command."""
@@ -32,6 +36,7 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Carry it out."""
     from vfedsec.config.load import load_job
+    from vfedsec.experiments.traffic import traffic
     from vfedsec.quantization import plan
 
     job = load_job(arguments.job)
@@ -39,12 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
     if job.parties:
         _check_parties(arguments)
     console = result_console()
-    looked_at = "the files and tables of its parties" if job.parties else "nothing else: it names no files of parties"
-    console.print(f"Job {job.name!r} is sound. Checked with it: {looked_at}.\n", markup=False)
+    console.print(f"Job {job.name!r} is sound{_FILES if job.parties else _NO_FILES}\n", markup=False)
     console.print(f"security   {job.security.mode}, new keys every {job.security.rekey_every} rounds")
     console.print(f"embedding  {_numbers(numbers.embedding)}")
     console.print(f"updates    {_numbers(numbers.update)}\n")
     console.print(_table(job))
+    if any(sent.sends_update for sent in traffic(job).values()):
+        console.print(f"\n{_UPDATE}")
     return 0
 
 
@@ -84,7 +90,4 @@ def _table(job: Job) -> Table:
             f"{share.start}-{share.stop - 1}",
             bytes_text(sent.total) + update,
         )
-    if any(sent.sends_update for sent in traffic(job).values()):
-        table.caption = "An update is 4 B a parameter of the bottom model, summed blindly in its group."
-        table.caption_justify = "left"
     return table

@@ -116,7 +116,7 @@ def bare_loop(job: Job, rows: dict[str, PreparedParty]) -> Callable[[int], None]
         labels = torch.from_numpy(batches.labels(chosen))
         loss = torch.nn.functional.binary_cross_entropy_with_logits(outputs, labels)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     def train(rounds: int) -> None:

@@ -14,8 +14,9 @@ from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol import states
 from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, Floats, Rows
 from vfedsec.protocol.messages import Batch, Envelope, Farewell, Finish, Ready, Round, Share
-from vfedsec.protocol.party import Party, PartySetup, Seat
+from vfedsec.protocol.party import Party, PartySetup
 from vfedsec.protocol.passive import ENVELOPE
+from vfedsec.protocol.seats import Seat
 
 
 class ActiveParty(Party):
@@ -51,7 +52,7 @@ class ActiveParty(Party):
         )
 
     def _round(self, message: Round) -> Share:
-        seat = self.secure.timed(lambda: self._sit("round", message.roster, message.announcements))
+        seat = self.secure.timed(lambda: self._seats.take("round", message.roster, message.announcements))
         self._take_results(message)
         shares, labels, valid = self._forward(message, seat)
         envelopes = self.secure.timed(lambda: self._envelopes(message, seat))

@@ -6,67 +6,36 @@ Each of `begin`, `train`, `predict` and `finish` is a program: a generator that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from vfedsec import trace
-from vfedsec.config.digest import job_digest
-from vfedsec.config.job import Job
-from vfedsec.crypto.keys import Identity, PublicIdentity, RunContext
-from vfedsec.errors import DataError, PartyTimeout, RemoteProtocolError
+from vfedsec.errors import DataError
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.conclusion import Conclusion, RoundInput, RoundOutput, Words
+from vfedsec.protocol.dialogue import AggregatorSetup, Dialogue, Program, pause
 from vfedsec.protocol.incoming import Incoming
-from vfedsec.protocol.interfaces import BatchKind, TopModel
-from vfedsec.protocol.membership import Membership
-from vfedsec.protocol.outgoing import Outgoing
-from vfedsec.protocol.roles import Roles
+from vfedsec.protocol.interfaces import BatchKind
 from vfedsec.protocol.schedule import Schedule, one_pass, rounds_planned, training_schedule
 from vfedsec.protocol.secure_layer import ShareFormats
 from vfedsec.protocol.states import AggregatorState, check_step
-from vfedsec.protocol.switchboard import Exchange, Replies, ReplyType, Switchboard, attempt
+from vfedsec.protocol.switchboard import attempt
 
-Program = Generator[Exchange, Replies, Any]
-
-_FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
+__all__ = ["Aggregator", "AggregatorSetup", "Program"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class AggregatorSetup:
-    """What an aggregator is made of. Everything random in it comes from the engine."""
-
-    job: Job
-    top: TopModel
-    identity: Identity
-    identities: Mapping[str, PublicIdentity]
-    context: RunContext
-    entropy: Callable[[int], bytes]
-    sink: trace.Sink = trace.ignore
-
-
-class Aggregator:
+class Aggregator(Dialogue):
     """See the module."""
 
     def __init__(self, setup: AggregatorSetup) -> None:
-        job = setup.job
-        self.job = job
-        self.roles = Roles(job)
-        self.state = AggregatorState.START
-        self.evaluations: list[trace.Evaluated] = []
-        self._tell = setup.sink
-        formats = ShareFormats(job)
-        self._membership = Membership(job, self.roles)
-        self._outgoing = Outgoing(self.roles, self._membership)
-        self._incoming = Incoming(job, self.roles, formats)
-        self._conclusion = Conclusion(job, self.roles, formats, setup.top, self._incoming)
-        self._board = Switchboard(setup.identity, setup.identities, setup.context, job_digest(job), setup.entropy)
-        self.tally = self._conclusion.tally
-        self._round_index = 0
+        super().__init__(setup)
+        formats = ShareFormats(self.job)
+        self._incoming = Incoming(self.job, self.roles, formats)
+        self._conclusion = Conclusion(self.job, self.roles, formats, setup.top, self._incoming)
         self._sizes = m.Ready()
-        self._now = 0.0
         self._last_useful = 0.0
         self._setbacks = 0
+        self.evaluations: list[trace.Evaluated] = []
+        self.tally = self._conclusion.tally
 
     # -- programs --
 
@@ -151,7 +120,7 @@ class Aggregator:
         needed = (self.roles.active,) if self.roles.active in away else away
         self._check_patience(self._last_useful, needed, "with anything that can be used")
         self._setbacks += 1
-        delay = _pause(self._setbacks)
+        delay = pause(self._setbacks)
         yield from self._greet(needed, AggregatorState.WAITING, everybody=False, delay=delay)
         yield from self._plan(batch)
 
@@ -251,116 +220,3 @@ class Aggregator:
 
     def _pass_batches(self, kind: BatchKind) -> int:
         return {"validation": self._sizes.validation_batches, "test": self._sizes.test_batches}.get(kind, 0)
-
-    def _read_all(
-        self, replies: Replies, requests: Mapping[str, m.Request], expected: type[ReplyType]
-    ) -> dict[str, ReplyType]:
-        """The authentic replies of the kind asked for; whoever gave none has missed the exchange."""
-        read: dict[str, ReplyType] = {}
-        for party in requests:
-            if party not in replies.received:
-                reason = replies.gone.get(party, "no reply before the deadline")
-                self._lose(party, reason, is_gone=party in replies.gone)
-                continue
-            data = replies.received[party]
-            reply = attempt(lambda p=party, d=data: self._board.read(p, d, expected))  # type: ignore[misc]
-            if isinstance(reply, str):
-                self._lose(party, reply, is_gone=True)
-            else:
-                read[party] = reply
-                self._outgoing.confirm(party)
-        return read
-
-    def _lose(self, party: str, reason: str, *, is_gone: bool) -> None:
-        self._membership.missed(party, is_gone=is_gone)
-        self._tell(trace.PartyLost(self._round_index, party, reason))
-
-    # -- greeting and preparation --
-
-    def _greet(
-        self, parties: tuple[str, ...], state: AggregatorState, *, everybody: bool, delay: float = 0.0
-    ) -> Program:
-        """Greet until one of them (or everybody) has answered. Raises `PartyTimeout` when patience ends."""
-        since, waiting, attempts = self._now, parties, 0
-        while waiting and (everybody or len(waiting) == len(parties)):
-            exchange = self._board.exchange("hello", {}, self._round_index, greet=waiting, delay=delay)
-            replies = yield from self._ask(state, exchange)
-            self._read_welcomes(replies, waiting)
-            waiting = tuple(party for party in waiting if not self._membership.is_known(party))
-            self._check_patience(since, waiting, "a greeting")
-            attempts += 1
-            delay = _pause(attempts)
-
-    def _read_welcomes(self, replies: Replies, parties: tuple[str, ...]) -> None:
-        for party in parties:
-            if party not in replies.received:
-                continue
-            data = replies.received[party]
-            welcome = attempt(lambda p=party, d=data: self._board.welcome(p, d))  # type: ignore[misc]
-            if isinstance(welcome, str):
-                self._lose(party, welcome, is_gone=True)
-            else:
-                self._membership.welcomed(party, welcome.announcement, welcome.model_round)
-                if self._round_index:
-                    self._tell(trace.PartyReturned(self._round_index, party))
-
-    def _check_patience(self, since: float, waiting: tuple[str, ...], what: str) -> None:
-        if waiting and self._now - since > self.job.dropout.patience:
-            raise PartyTimeout(
-                f"{', '.join(waiting)} did not answer {what} within {self.job.dropout.patience:g} s (dropout.patience)"
-            )
-
-    def _insist(
-        self,
-        state: AggregatorState,
-        kind: str,
-        requests: Mapping[str, m.Request],
-        expected: type[ReplyType],
-    ) -> Generator[Exchange, Replies, dict[str, ReplyType]]:
-        """Ask until everybody has answered: the same bytes again, so that nobody does anything twice."""
-        exchange = self._board.exchange(kind, requests, self._round_index)
-        since = self._now
-        read: dict[str, ReplyType] = {}
-        while True:
-            replies = yield from self._ask(state, exchange)
-            missing = {party: requests[party] for party in exchange.requests}
-            read |= self._read_all(replies, missing, expected)
-            waiting = tuple(party for party in missing if party not in read)
-            if not waiting:
-                return read
-            self._check_patience(since, waiting, f"the {kind}")
-            exchange = exchange.again(waiting, _LONGEST_DELAY)
-
-    def _carry_letters(self) -> Program:
-        boxes: dict[str, list[m.Letter]] = {party: [] for party in self.roles.parties}
-        while boxes:
-            requests: dict[str, m.Request] = {
-                party: m.Deliver(letters, self._outgoing.tell(party)) for party, letters in boxes.items()
-            }
-            mail = yield from self._insist(AggregatorState.PREPARING, "mail", requests, m.Mail)
-            boxes = {}
-            for party, reply in mail.items():
-                for letter in reply.letters:
-                    self._check_address(party, letter)
-                    boxes.setdefault(letter.receiver, []).append(letter)
-
-    def _check_address(self, party: str, letter: m.Letter) -> None:
-        if letter.sender != party or letter.receiver not in self.roles.partners(party):
-            raise RemoteProtocolError(f"{party} cannot post a letter from {letter.sender!r} to {letter.receiver!r}")
-
-    # -- steps --
-
-    def _ask(self, state: AggregatorState, exchange: Exchange) -> Generator[Exchange, Replies, Replies]:
-        self._enter(state)
-        replies = yield exchange
-        self._now = replies.now
-        return replies
-
-    def _enter(self, state: AggregatorState) -> None:
-        check_step(self.state, state)
-        self.state = state
-
-
-def _pause(attempts: int) -> float:
-    """Seconds before the next greeting: longer every time, up to a limit; none before the first."""
-    return min(_FIRST_DELAY * 2.0 ** min(attempts - 1, 30), _LONGEST_DELAY) if attempts else 0.0

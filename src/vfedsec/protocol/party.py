@@ -17,18 +17,18 @@ import vfedsec
 from vfedsec.config.digest import job_digest
 from vfedsec.config.job import AGGREGATOR, Job
 from vfedsec.crypto.keys import Announcement, Identity, PublicIdentity, RunContext
-from vfedsec.crypto.pairs import Pair, derive
+from vfedsec.crypto.pairs import derive
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol import session, states
 from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Mail, Preparation
 from vfedsec.protocol.keyring import Entropy, KeyRing
+from vfedsec.protocol.letterbox import Letterbox
 from vfedsec.protocol.messages import (
     Deliver,
     Farewell,
     Finish,
     Hello,
     Letter,
-    Member,
     Prepare,
     Ready,
     Reply,
@@ -40,6 +40,7 @@ from vfedsec.protocol.messages import (
 )
 from vfedsec.protocol.messages import Mail as MailReply
 from vfedsec.protocol.roles import Roles
+from vfedsec.protocol.seats import Seats
 from vfedsec.protocol.secure_layer import SecureLayer
 
 _REPLIES_KEPT = 2
@@ -65,15 +66,6 @@ class PartySetup:
     """Seconds, for metering only."""
 
 
-@dataclass(frozen=True)
-class Seat:
-    """A roster, as one of its members sees it."""
-
-    members: list[Member]
-    own_key_id: bytes
-    pairs: dict[str, Pair]
-
-
 class Party:
     """The common part; see `ActiveParty` and `PassiveParty`."""
 
@@ -95,9 +87,9 @@ class Party:
         self._last_exchange = -1
         self._last_round = -1
         self._replies: dict[int, tuple[bytes, bytes]] = {}
-        self._letters_sent = 0
+        self._letters = Letterbox(setup.name, self._keys)
         self._has_begun = False
-        self._seats: dict[str, Seat] = {}
+        self._seats = Seats(setup.name, self.roles.partners(setup.name), self._keys)
         self._model: BottomModel | None = None
         if restarted:
             self.state = states.PartyState.RESTARTED
@@ -222,26 +214,11 @@ class Party:
     def _read_letter(self, letter: Letter) -> list[Letter]:
         if letter.purpose != _PREPARATION:
             raise RemoteProtocolError(f"{self.name} cannot accept a letter of purpose {letter.purpose!r}")
-        body = self._open_letter(letter)
+        body = self._letters.open(letter)
         return self._seal_mail(self._setup.preparation.receive(letter.sender, body))
 
     def _seal_mail(self, mail: Mail) -> list[Letter]:
-        return [self._seal_letter(receiver, _PREPARATION, body) for receiver, body in mail]
-
-    def _seal_letter(self, receiver: str, purpose: str, body: bytes, own: bytes = b"", theirs: bytes = b"") -> Letter:
-        """A letter under the newest keys, or under those named."""
-        own = own or self._keys.newest.key_id
-        theirs = theirs or self._keys.latest_of(receiver) or b""
-        self._letters_sent += 1
-        seal = self._keys.pair(receiver, theirs, own).outgoing(purpose)
-        sealed = memoryview(seal.seal(self._letters_sent, body))
-        return Letter(self.name, receiver, purpose, self._letters_sent, own, theirs, sealed)
-
-    def _open_letter(self, letter: Letter) -> bytes:
-        if letter.receiver != self.name:
-            raise RemoteProtocolError(f"{self.name} cannot accept a letter to {letter.receiver!r}")
-        pair = self._keys.pair(letter.sender, letter.sender_key_id, letter.receiver_key_id)
-        return pair.incoming(letter.purpose).open(letter.number, letter.sealed)
+        return [self._letters.seal(receiver, _PREPARATION, body) for receiver, body in mail]
 
     def _build(self) -> Ready:
         self._model, batches = self._setup.preparation.finish(self._model_seed())
@@ -283,30 +260,6 @@ class Party:
         """Drop what waits for a gradient: the round it belongs to is lost to this party."""
         if self._model is not None:
             self._model.forget()
-
-    def _sit(self, purpose: str, members: list[Member], announcements: list[Announcement]) -> Seat:
-        """What a roster means for this party; worked out again only when it changes.
-
-        Raises `RemoteProtocolError` for a roster without this party, with strangers, or with somebody twice.
-        """
-        for announcement in announcements:
-            self._keys.learn(announcement)
-        seat = self._seats.get(purpose)
-        if seat is None or seat.members != members:
-            seat = self._seats[purpose] = self._take_seat(members)
-        return seat
-
-    def _take_seat(self, members: list[Member]) -> Seat:
-        keys = {member.party: member.key_id for member in members}
-        own_key_id = keys.pop(self.name, None)
-        if (
-            own_key_id is None
-            or len(keys) != len(members) - 1
-            or not keys.keys() <= set(self.roles.partners(self.name))
-        ):
-            raise RemoteProtocolError(f"{self.name} cannot accept a roster of {[member.party for member in members]}")
-        pairs = {party: self._keys.pair(party, key_id, own_key_id) for party, key_id in keys.items()}
-        return Seat(members, own_key_id, pairs)
 
     def _read_gradient(self, raw: memoryview, width: int) -> Floats:
         """A gradient off the wire, (batch, width)."""

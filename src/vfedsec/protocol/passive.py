@@ -25,8 +25,9 @@ from vfedsec.protocol.messages import (
     Update,
     UpdateShare,
 )
-from vfedsec.protocol.party import Party, PartySetup, Seat
+from vfedsec.protocol.party import Party, PartySetup
 from vfedsec.protocol.roles import Roles
+from vfedsec.protocol.seats import Seat
 from vfedsec.protocol.secure_layer import GroupBlinds
 
 ENVELOPE = "envelope"
@@ -73,12 +74,12 @@ class PassiveParty(Party):
         self._group_secret = self._setup.entropy(_SECRET_BYTES)
         self._group_seed = derive(self._setup.private_seed, "model", self.group.name)
         body = self._group_secret + self._group_seed
-        return [self._seal_letter(other, _GROUP, body) for other in others]
+        return [self._letters.seal(other, _GROUP, body) for other in others]
 
     def _read_letter(self, letter: Letter) -> list[Letter]:
         if letter.purpose != _GROUP:
             return super()._read_letter(letter)
-        body = self._open_letter(letter)
+        body = self._letters.open(letter)
         if letter.sender != self.group.parties[0] or len(body) != 2 * _SECRET_BYTES:
             raise RemoteProtocolError(f"{self.name} cannot accept a group secret from {letter.sender}")
         self._group_secret, self._group_seed = body[:_SECRET_BYTES], body[_SECRET_BYTES:]
@@ -114,7 +115,7 @@ class PassiveParty(Party):
         )
 
     def _sit_and_open(self, message: Round) -> tuple[Seat, Rows]:
-        seat = self._sit("round", message.roster, message.announcements)
+        seat = self._seats.take("round", message.roster, message.announcements)
         if self.roles.active not in seat.pairs:  # its group's sum would stand bare
             raise RemoteProtocolError(f"{self.name} cannot accept a roster without {self.roles.active}")
         return seat, self._open_envelope(message)
@@ -153,7 +154,7 @@ class PassiveParty(Party):
             raise RemoteProtocolError(
                 f"{self.name} cannot update for round {message.round_index}: its last is {self._forwarded_round}"
             )
-        seat = self._sit("update", message.members, [])
+        seat = self._seats.take("update", message.members, [])
         if not seat.pairs.keys() <= set(self.group.parties):
             raise RemoteProtocolError(f"{self.name} cannot update with parties of other groups")
         gradient = self.model.backward(self._read_gradient(message.gradient, self._width))
@@ -190,13 +191,13 @@ class PassiveParty(Party):
             raise RemoteProtocolError(f"{self.name} cannot give its model to {party!r}: not of its group")
         donation = Donation(self.model_round, self._group_secret, self.model.dump())
         body = msgspec.msgpack.encode(donation)
-        return self._seal_letter(party, _DONATION, body, own_key_id, key_id)
+        return self._letters.seal(party, _DONATION, body, own_key_id, key_id)
 
     def _accept(self, letter: Letter) -> None:
         if letter.purpose != _DONATION or letter.sender not in self.group.parties:
             raise RemoteProtocolError(f"{self.name} cannot take a model from {letter.sender!r}")
         try:
-            donation = msgspec.msgpack.decode(self._open_letter(letter), type=Donation)
+            donation = msgspec.msgpack.decode(self._letters.open(letter), type=Donation)
         except msgspec.DecodeError as error:
             raise RemoteProtocolError(f"{self.name} cannot read the model of {letter.sender}: {error}") from None
         self.model.load(donation.state)
