@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 _SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
 settings.register_profile("fast", max_examples=5, deadline=None, suppress_health_check=_SLOW_MACHINE)
-settings.register_profile("default", max_examples=int(os.environ.get("N", 30)), deadline=None, suppress_health_check=_SLOW_MACHINE)
+settings.register_profile("default", max_examples=30, deadline=None, suppress_health_check=_SLOW_MACHINE)
 settings.register_profile("ci", max_examples=150, deadline=None, suppress_health_check=_SLOW_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("fast" if os.environ.get("FAST") else "default"))
 

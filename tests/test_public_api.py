@@ -25,7 +25,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_another_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'vfedsec' has no attribute 'simulation_of'"):
-        _ = vfedsec.simulation_of  # type: ignore[attr-defined]
+        _ = vfedsec.simulation_of
 
 
 @pytest.mark.parametrize("module", ["vfedsec", "vfedsec.cli"])

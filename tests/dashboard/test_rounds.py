@@ -20,7 +20,7 @@ def round_ended(outcome: Outcome = "trained", loss: float | None = 0.5, **silent
 
 def test_outcomes_are_counted(progress: Progress) -> None:
     for outcome in ("trained", "padded", "padded", "dropped"):
-        progress.take(round_ended(outcome))  # type: ignore[arg-type]
+        progress.take(round_ended(outcome))
     assert (progress.rounds, progress.outcomes) == (4, {"trained": 1, "padded": 2, "dropped": 1})
 
 

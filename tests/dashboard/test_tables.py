@@ -41,8 +41,14 @@ def test_metrics_are_listed() -> None:
 
 
 def test_the_four_stand_side_by_side() -> None:
-    four = [contestant(0.7, 100, 0), contestant(0.88, 98, 5_000_000), contestant(0.87, 80, 4_000_000)]
-    rows = lines(comparison_table(Comparison("auc", *four, contestant(0.9, 100, 0)), "bank"))
+    comparison = Comparison(
+        metric="auc",
+        alone=contestant(0.7, 100, 0),
+        pad=contestant(0.88, 98, 5_000_000),
+        discard=contestant(0.87, 80, 4_000_000),
+        pooled=contestant(0.9, 100, 0),
+    )
+    rows = lines(comparison_table(comparison, "bank"))
     assert rows[-4:] == [
         ["bank alone", "0.7000", "100 of 100", "-"],
         ["federated, pad", "0.8800", "98 of 100", "5.0 MB"],

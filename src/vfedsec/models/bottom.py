@@ -34,7 +34,8 @@ class TorchBottom:
         width: int,
         optimizer: Callable[[int], Optimizer],
     ) -> None:
-        self._features = _as_table(features)
+        self._features = _with_zero_row(features)
+        self._rows = len(self._features) - 1
         self._width = width
         self._flat = FlatParameters(module)
         self._gradient = self._flat.gradient.numpy()
@@ -59,7 +60,7 @@ class TorchBottom:
             RemoteProtocolError: There is no such row.
         """
         self.forget()
-        held = _held(rows)
+        held = self._held(rows)
         if training:
             self._kept = len(rows), held
         if held is None:
@@ -115,15 +116,23 @@ class TorchBottom:
     def _state(self) -> dict[str, Tensor]:
         return self._flat.state() | self._optimizer.state()
 
+    def _held(self, rows: Rows) -> Rows | None:
+        """Positions of the rows to go through the network; None stands for all of them.
+
+        Where the network takes zeros to zeros, absent rows go through it as the zero row of the table: that is
+        cheaper than leaving them out.
+        """
+        lowest, highest = np.minimum.reduce(rows), np.maximum.reduce(rows)
+        if lowest < ABSENT_ROW or highest >= self._rows:
+            row = highest if highest >= self._rows else lowest
+            raise RemoteProtocolError(f"a batch names row {row} of a table with {self._rows} rows")
+        if lowest != ABSENT_ROW or self._pass.keeps_zeros:
+            return None
+        return np.flatnonzero(rows != ABSENT_ROW).astype(np.int32)
+
     def _gather(self, rows: Rows) -> Tensor:
-        # Torch warns about arrays that it may not write to, such as those cut out of a message.
-        indices = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
-        try:
-            return self._features.index_select(0, indices)
-        except IndexError:
-            raise RemoteProtocolError(
-                f"a batch names row {rows.max()} of a table with {len(self._features)} rows"
-            ) from None
+        indices = np.where(rows == ABSENT_ROW, np.int32(self._rows), rows)
+        return self._features.index_select(0, torch.from_numpy(indices))
 
 
 def build_bottom(
@@ -151,17 +160,7 @@ def build_bottom(
     return TorchBottom(module, features, width, partial(build_optimizer, training))
 
 
-def _as_table(features: Tensor | Floats) -> Tensor:
-    if isinstance(features, Tensor):
-        return features.to(torch.float32)
-    return torch.from_numpy(np.require(features, np.float32, ["C_CONTIGUOUS", "WRITEABLE"]))
-
-
-def _held(rows: Rows) -> Rows | None:
-    """Positions of the rows that the party holds; None stands for all of them."""
-    lowest = np.minimum.reduce(rows, initial=0)
-    if lowest == 0:
-        return None
-    if lowest < ABSENT_ROW:
-        raise RemoteProtocolError(f"a batch names row {lowest}, which no table has")
-    return np.flatnonzero(rows != ABSENT_ROW).astype(np.int32)
+def _with_zero_row(features: Tensor | Floats) -> Tensor:
+    """The table as a float32 tensor, with a row of zeros behind its last one."""
+    table = features if isinstance(features, Tensor) else torch.from_numpy(np.array(features, np.float32))
+    return torch.cat([table.to(torch.float32), torch.zeros(1, *table.shape[1:])])

@@ -20,6 +20,9 @@ from vfedsec.protocol.interfaces import Floats
 class Pass(Protocol):
     """One network, forward and backward."""
 
+    keeps_zeros: bool
+    """Whether a row of zeros gives an output of exact zeros and adds nothing to any gradient."""
+
     def forward(self, features: Tensor, *, training: bool) -> Floats:
         """The outputs (batch, width), in memory that nothing else uses."""
 
@@ -32,6 +35,8 @@ class Pass(Protocol):
 
 class ModulePass:
     """Any module, by autograd."""
+
+    keeps_zeros = False
 
     def __init__(self, module: nn.Module, flat: FlatParameters) -> None:
         self._module = module
@@ -68,6 +73,7 @@ class LinearPass:
 
     def __init__(self, layer: nn.Linear) -> None:
         self._linear = LinearByHand(layer)
+        self.keeps_zeros = layer.bias is None
         self._features: Tensor | None = None
 
     def forward(self, features: Tensor, *, training: bool) -> Floats:

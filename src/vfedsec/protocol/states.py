@@ -6,13 +6,13 @@ and the exhaustive test are driven by the same tables. A state that lacks an eve
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.messages import Batch, Deliver, Finish, Hello, Prepare, Request, Round, Update
 
 
-class PartyState(Enum):
+class PartyState(StrEnum):
     """Where a party stands."""
 
     NEW = "new"  #: has not been greeted
@@ -24,7 +24,7 @@ class PartyState(Enum):
     FINISHED = "finished"  #: the run is over
 
 
-class PartyEvent(Enum):
+class PartyEvent(StrEnum):
     """What can come to a party; a `Round` is one of three things."""
 
     HELLO = "hello"
@@ -80,7 +80,7 @@ PASSIVE_TRANSITIONS: dict[PartyState, dict[PartyEvent, PartyState]] = {
 }
 
 
-class AggregatorState(Enum):
+class AggregatorState(StrEnum):
     """Where the aggregator stands; each state but the first and last waits for the replies of one exchange."""
 
     START = "start"  #: nothing is sent
