@@ -165,13 +165,14 @@ def test_a_changed_donation_is_refused_and_the_next_one_taken():
     federation.train_rounds(2)
     federation.restart("a1")
     party, donations = federation.parties["a1"], federation.simulation.aggregator._outgoing.donations
-    for bit in (0, 700, 3000):
+    for bit in (0, 700, 2000):
         while "a1" not in donations:
             federation.step()
         letter, before = donations["a1"], party.model.dump()
         donations["a1"] = msgspec.structs.replace(letter, sealed=memoryview(flipped(letter.sealed, bit)))
         refused = len(federation.of_type(trace.PartyLost))
         federation.step_to("train")
+        federation.step()
         assert len(federation.of_type(trace.PartyLost)) > refused
         assert party.model.dump() == before
     federation.train_rounds(8)

@@ -84,7 +84,7 @@ class Conclusion:
         names = [member.party for member in given.roster]
         missing = tuple(p for p in (self._roles.active, *names) if p not in given.shares)
         embedding, present = self._fusion.join(given.shares, self._masking_sets(names))  # (4)
-        complete = all(present) and not missing
+        complete = all(present) and not missing and len(names) == len(self._roles.passive)
         usable = given.active is not None and any(present)
         if self._job.dropout.policy == "discard":
             usable = usable and complete
