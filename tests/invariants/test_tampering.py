@@ -164,12 +164,13 @@ def test_a_changed_donation_is_refused_and_the_next_one_taken():
     federation.start()
     federation.train_rounds(2)
     federation.restart("a1")
-    party, donations = federation.parties["a1"], federation.simulation.aggregator._outgoing.donations
-    for bit in (0, 700, 2000):
+    party, donations = federation.parties["a1"], federation.simulation.aggregator._outgoing._replicas.donations
+    for bit in (0, 400, 900):
         while "a1" not in donations:
             federation.step()
-        letter, before = donations["a1"], party.model.dump()
-        donations["a1"] = msgspec.structs.replace(letter, sealed=memoryview(flipped(letter.sealed, bit)))
+        (letter, model_round), before = donations["a1"], party.model.dump()
+        forged = msgspec.structs.replace(letter, sealed=memoryview(flipped(letter.sealed, bit)))
+        donations["a1"] = (forged, model_round)
         refused = len(federation.of_type(trace.PartyLost))
         federation.step_to("train")
         federation.step()

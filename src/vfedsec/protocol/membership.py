@@ -104,7 +104,11 @@ class Membership:
 
     def confirm_news(self, party: str, news: Iterable[Announcement]) -> None:
         """The party answered the request that brought these keys."""
-        self._standings[party].told.update(key.key_id for key in news)
+        fresh = {key.key_id for key in news}
+        if fresh:
+            current = {key for partner in self._roles.partners(party) for key in self._standings[partner].keys}
+            standing = self._standings[party]
+            standing.told = (standing.told | fresh) & current  # keys that are gone are told to nobody again
 
     # -- replicas --
 
@@ -120,11 +124,9 @@ class Membership:
             default=0,
         )
 
-    def is_current(self, party: str) -> bool:
-        """Whether the party's replica is where its group's is."""
-        if not self._roles.is_replicated(party):
-            return True
-        return self._standings[party].model_round == self.group_round(party)
+    def model_round(self, party: str) -> int:
+        """How far the party's replica has come."""
+        return self._standings[party].model_round
 
     def present(self) -> tuple[str, ...]:
         """The passive parties that are not away."""

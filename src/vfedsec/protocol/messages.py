@@ -96,7 +96,7 @@ class Round(_Message, frozen=True):
     roster: list[Member] = []
     announcements: list[Announcement] = []
     gradient: Raw | None = None
-    update: BlindSum | None = None
+    updates: list[BlindSum] = []
     envelope: Envelope | None = None
     outputs: Raw | None = None
     donate_to: list[Member] = []
@@ -117,7 +117,7 @@ class Finish(_Message, frozen=True):
     reason: str
     round_index: int
     gradient: Raw | None = None
-    update: BlindSum | None = None
+    updates: list[BlindSum] = []
     outputs: Raw | None = None
 
 

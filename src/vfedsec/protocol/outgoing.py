@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from vfedsec.crypto.keys import Announcement
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.interfaces import Floats
 from vfedsec.protocol.membership import Membership
+from vfedsec.protocol.replicas import Replicas
 from vfedsec.protocol.roles import Roles
 
 
@@ -24,8 +25,6 @@ class Carry:
     """Whether the active party has had the gradient already, in a request without a batch."""
     forwarded: tuple[m.Member, ...] = ()
     """Whose slices were used."""
-    updates: dict[str, m.BlindSum] = field(default_factory=dict)
-    """The groups' sums, by group."""
     summed: bool = False
     """Whether the groups have been asked for their updates."""
     outputs: Floats | None = None
@@ -37,9 +36,9 @@ class Outgoing:
     def __init__(self, roles: Roles, membership: Membership) -> None:
         self._roles = roles
         self._membership = membership
+        self._replicas = Replicas(roles, membership)
         self.carry = Carry()
         self.envelopes: dict[str, m.Envelope] = {}
-        self.donations: dict[str, m.Letter] = {}
         self.members: dict[str, m.Member] = {}
         """The keys of the last round's roster."""
         self._news: dict[str, list[Announcement]] = {}
@@ -50,7 +49,7 @@ class Outgoing:
         return tuple(
             party
             for party in self._membership.present()
-            if party in self.envelopes and (self._membership.is_current(party) or party in self.donations)
+            if party in self.envelopes and self._replicas.sums_for(party) is not None
         )
 
     def plan(self, round_index: int, next_batch: m.Batch) -> dict[str, m.Request]:
@@ -94,10 +93,10 @@ class Outgoing:
                 roster=[members[other] for other in sharing if other in members],
                 announcements=self.tell(party),
                 gradient=self._gradient_for(party),
-                update=self._update_for(party),
+                updates=self._replicas.sums_for(party) or [],
                 envelope=self.envelopes[party],
                 donate_to=receivers.get(party, []),
-                donation=self.donations.get(party),
+                donation=self._replicas.letter_for(party),
             )
         return requests
 
@@ -118,9 +117,8 @@ class Outgoing:
         """For everybody who is there: the end, and what the last round left."""
         requests: dict[str, m.Request] = {}
         for party in self._membership.present():
-            if self._membership.is_current(party):
-                gradient, update = self._gradient_for(party), self._update_for(party)
-                requests[party] = m.Finish(reason, round_index, gradient, update)
+            sums = self._replicas.sums_for(party) or []
+            requests[party] = m.Finish(reason, round_index, self._gradient_for(party), sums)
         requests[self._roles.active] = m.Finish(
             reason, round_index, self._whole_gradient(), outputs=_raw(self.carry.outputs)
         )
@@ -140,7 +138,7 @@ class Outgoing:
         """Forget what the requests just made have used up."""
         self.carry = Carry(self.carry.round_index)
         self.envelopes.clear()
-        self.donations.clear()
+        self._replicas.donations.clear()
 
     def told_active(self) -> None:
         """The active party has been told what the last round left; the others have yet to be."""
@@ -157,7 +155,7 @@ class Outgoing:
         self._membership.reached(party, reply.model_round)
         for letter in reply.donations:
             if letter.sender == party and letter.receiver in peers:
-                self.donations[letter.receiver] = letter
+                self._replicas.donations[letter.receiver] = (letter, reply.model_round)
 
     def take_sums(self, sum_of: Callable[[list[str], int], memoryview | None]) -> None:
         """Keep the blinded sum of every group all of whose members gave their share."""
@@ -168,19 +166,17 @@ class Outgoing:
         for name, parties in groups.items():
             words = sum_of(parties, self.carry.round_index)
             if words is not None:
-                base = self._membership.group_round(parties[0])
-                self.carry.updates[name] = m.BlindSum(self.carry.round_index, base, parties, words)
+                self._replicas.add(name, parties, self.carry.round_index, words)
         self.carry.summed = True
 
     def _receivers(self, roster: Sequence[str]) -> dict[str, list[m.Member]]:
         """Which member gives its model to which of its group that has fallen behind."""
         receivers: dict[str, list[m.Member]] = {}
         for party in self._membership.present():
-            if party in roster or self._membership.is_current(party):
+            if party in roster or self._replicas.sums_for(party) is not None:
                 continue
             group = self._roles.group_of(party).parties
-            donors = (p for p in roster if p in group and self._membership.is_current(p))
-            donor = next(donors, None)
+            donor = next((member for member in roster if member in group), None)
             if donor is not None:
                 receivers.setdefault(donor, []).append(self._membership.member(party))
         return receivers
@@ -198,11 +194,6 @@ class Outgoing:
         assert self.carry.gradient is not None
         columns = self._roles.slices[self._roles.slice_of(party)]
         return np.ascontiguousarray(self.carry.gradient[:, columns], "<f4").data
-
-    def _update_for(self, party: str) -> m.BlindSum | None:
-        if not self._roles.is_replicated(party):
-            return None
-        return self.carry.updates.get(self._roles.group_of(party).name)
 
 
 def _raw(array: Floats | None) -> memoryview | None:

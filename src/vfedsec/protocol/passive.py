@@ -142,8 +142,8 @@ class PassiveParty(Party):
                 raise RemoteProtocolError(f"{self.name} cannot step alone: its group has several parties")
             gradient = self._read_gradient(message.gradient, self._width)
             self._step(gradient, self._forwarded_round)  # (6)
-        if message.update is not None:
-            self._apply_sum(message.update)
+        for update in message.updates:
+            self._apply_sum(update)
         self._forget_pending()
 
     def _update(self, message: Update) -> UpdateShare:
@@ -164,14 +164,16 @@ class PassiveParty(Party):
         return UpdateShare(message.round_index, words.data)
 
     def _apply_sum(self, update: BlindSum) -> None:
-        """(6c): the same step in every replica. Refused unless it continues from the state this one is in."""
+        """(6c): the same step in every replica. One that this replica has taken is passed over: the aggregator need
+        not know. One that does not continue from the state this replica is in is refused."""
+        if self._is_replicated and update.round_index <= self.model_round:
+            return
         if not self._is_replicated or update.base_round != self.model_round:
             raise RemoteProtocolError(
                 f"{self.name} cannot apply the update of round {update.round_index} onto round {update.base_round}: "
                 f"its model is of round {self.model_round}"
             )
-        strangers = set(update.members) - set(self.group.parties)
-        if strangers or update.round_index <= self.model_round:
+        if set(update.members) - set(self.group.parties):
             raise RemoteProtocolError(f"{self.name} cannot apply an update that its group did not make")
         blinds = [self._group_blinds().of(member) for member in update.members]
         total = self.secure.unblind(update.words, self.model.size, update.round_index, blinds)
