@@ -22,6 +22,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest
 
 format: $(VENV)/dev.stamp  ## format the code
@@ -30,6 +31,7 @@ format: $(VENV)/dev.stamp  ## format the code
 
 docs: $(VENV)/dev.stamp  ## write the generated parts of the documentation anew
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m vfedsec.cli.reference > docs/cli.md
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

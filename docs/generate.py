@@ -73,6 +73,8 @@ def main(arguments: list[str]) -> int:
     text = path.read_text()
     new = filled(text)
     if "--check" in arguments:
+        if new != text:
+            print(f"{path.name} is not what the tables say: run `make docs`", file=sys.stderr)
         return int(new != text)
     path.write_text(new)
     return 0
