@@ -1,7 +1,7 @@
 """Writes the generated parts of the documentation: the state diagrams, from the very tables the code runs on.
 
-    python docs/generate.py            write them
-    python docs/generate.py --check    exit with 1 if a file on disk is not what would be written
+python docs/generate.py            write them
+python docs/generate.py --check    exit with 1 if a file on disk is not what would be written
 """
 
 from __future__ import annotations

@@ -130,9 +130,7 @@ GROUPS = [
     case("active.columns", [], "at least one column", "insecure_label_only_active = true"),
 ]
 TASKS = [
-    case(
-        "task.classes", ["a", "b"], "at least 3 classes", "2 of them", ("task.kind", "multiclass")
-    ),
+    case("task.classes", ["a", "b"], "at least 3 classes", "2 of them", ("task.kind", "multiclass")),
     case("task.classes", ["a"], "2 classes, or none for 0 and 1", "1 of them"),
     case("task.classes", ["a", "b", "c"], "2 classes, or none for 0 and 1", "3 of them"),
     case("task.classes", ["a", "b"], "no classes", "2 of them", ("task.kind", "regression")),
@@ -238,9 +236,7 @@ def test_a_missing_key_is_named(key: str) -> None:
 def test_a_missing_key_of_a_list_item_is_named() -> None:
     mapping = copy.deepcopy(GOOD)
     del mapping["groups"][1]["columns"]
-    assert "[groups[1].columns]: expected a list of texts, found nothing" in str(
-        refusal_of(mapping)
-    )
+    assert "[groups[1].columns]: expected a list of texts, found nothing" in str(refusal_of(mapping))
 
 
 def test_a_key_that_is_no_bare_toml_key_is_quoted() -> None:
@@ -254,9 +250,7 @@ def test_a_very_long_text_is_cut_in_the_message() -> None:
 
 def test_no_message_shows_an_identity() -> None:
     short = BANK_KEY[:-2]
-    assert short not in str(
-        refusal_of(changed(("identities", ALL_KEYS), ("identities.bank", short)))
-    )
+    assert short not in str(refusal_of(changed(("identities", ALL_KEYS), ("identities.bank", short))))
 
 
 GOOD_CHANGES: list[tuple[tuple[str, Any], ...]] = [

@@ -67,9 +67,7 @@ def test_a_job_from_dictionaries_is_the_job_of_the_file() -> None:
     mapping = {
         "name": "demo",
         "active": {"party": "bank", "columns": ("age",)},
-        "groups": [
-            {"name": "telco", "parties": ["north", "south"], "columns": ["plan"], "width": 8}
-        ],
+        "groups": [{"name": "telco", "parties": ["north", "south"], "columns": ["plan"], "width": 8}],
     }
     assert job_from(mapping) == parse_job(JOB)
 
@@ -180,13 +178,9 @@ def test_a_number_too_large_for_a_float_is_refused() -> None:
 
 
 _STRUCTS = (Job, Active, Group, ModelSpec, Training, Security, PartyFile, DataSource)
-_KEYS = st.sampled_from(
-    sorted({field.name for struct in _STRUCTS for field in msgspec.structs.fields(struct)})
-)
+_KEYS = st.sampled_from(sorted({field.name for struct in _STRUCTS for field in msgspec.structs.fields(struct)}))
 _VALUES = st.recursive(
-    st.one_of(
-        st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.none(), st.dates()
-    ),
+    st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.none(), st.dates()),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
     max_leaves=12,
 )
@@ -203,9 +197,7 @@ def _converts(value: Any, struct: type[msgspec.Struct]) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(_BROKEN, st.sampled_from([Job, PartyFile]))
-def test_a_misfit_is_told_exactly_where_msgspec_refuses(
-    mapping: dict[str, Any], struct: type[msgspec.Struct]
-) -> None:
+def test_a_misfit_is_told_exactly_where_msgspec_refuses(mapping: dict[str, Any], struct: type[msgspec.Struct]) -> None:
     assert (not list(misfits(mapping, struct))) == _converts(mapping, struct)
 
 

@@ -198,20 +198,20 @@ def odd_messages(draw, deputy):
         st.builds(
             Round,
             rounds,
-            maybe | BATCH,
-            maybe | BATCH,
-            members,
-            news,
-            maybe | RAWS,
-            maybe | sums,
-            maybe | envelopes,
-            maybe | RAWS,
-            st.just([]) | members,
-            maybe | letters,
+            batch=maybe | BATCH,
+            next_batch=maybe | BATCH,
+            roster=members,
+            announcements=news,
+            gradient=maybe | RAWS,
+            updates=st.lists(sums, max_size=2),
+            envelope=maybe | envelopes,
+            outputs=maybe | RAWS,
+            donate_to=st.just([]) | members,
+            donation=maybe | letters,
         )
         | st.builds(Update, rounds, members, RAWS)
         | st.builds(Deliver, st.lists(letters, max_size=2), news)
-        | st.builds(Finish, st.text(max_size=3), NUMBERS, maybe | RAWS, maybe | sums, maybe | RAWS)
+        | st.builds(Finish, st.text(max_size=3), NUMBERS, maybe | RAWS, st.lists(sums, max_size=2), maybe | RAWS)
         | st.just(Prepare())
         | st.builds(Hello, st.binary(max_size=3), NUMBERS, NUMBERS, st.binary(max_size=3), st.text(max_size=3), KEY_IDS)
     )
