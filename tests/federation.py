@@ -243,7 +243,7 @@ class SumOracle:
             apply_sum(update)
             if not seen:
                 return  # taken before, and passed over
-            total = _total([self.updates[name, update.round_index] for name in update.members])
+            total = _total([self.updates[member.party, update.round_index] for member in update.members])
             expected = party.secure.formats.update.numbers.decode(total)
             assert np.array_equal(seen.pop(), expected), f"wrong update of round {update.round_index} in {party.name}"
             self.applied += 1

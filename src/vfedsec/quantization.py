@@ -60,7 +60,7 @@ class FixedPoint:
 
         Raises `DataError` for a value that is not a number.
         """
-        fine = values * (self.scale * np.float32(2**self.fraction_bits))
+        fine = np.multiply(values, self.scale * np.float32(2**self.fraction_bits), order="C")
         clipped = self._clip(fine)
         noise &= np.uint32(2**self.fraction_bits - 1)
         integers = fine.astype(np.int32)

@@ -49,6 +49,8 @@ class Evaluated(_Event, frozen=True):
     trained_rounds: int
     kind: str
     metrics: dict[str, float]
+    rows: int = 0
+    """How many rows came; those of lost batches are missing."""
 
 
 class PartyLost(_Event, frozen=True):

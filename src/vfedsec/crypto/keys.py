@@ -27,6 +27,7 @@ from vfedsec.errors import CryptoError
 
 KEY_BYTES = 32
 KEY_ID_BYTES = 8
+RUN_ID_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,22 @@ def announce(identity: Identity, context: RunContext, party: str, key: Ephemeral
 
 
 def check_announcement(announcement: Announcement, identity: PublicIdentity, context: RunContext) -> None:
-    """Raises `CryptoError` unless the identity signed this key for this run and round."""
+    """Raises `CryptoError` unless the identity signed this key for this run and round, and it is of use as a key."""
     identity.verify(
         announcement.signature,
         _signed_text(context, announcement.party, announcement.issued_round, announcement.public_key),
     )
+    _check_usable(announcement.public_key)
+
+
+def _check_usable(public_key: bytes) -> None:
+    """Raises `CryptoError` for a point of low order, with which nobody can agree on anything."""
+    _PROBE.agree(public_key)
 
 
 def _signed_text(context: RunContext, party: str, issued_round: int, public_key: bytes) -> bytes:
     fields = (context.run_id, context.incarnation, party, issued_round, public_key)
     return b"vfedsec/1 ephemeral key" + msgspec.msgpack.encode(fields)
+
+
+_PROBE = EphemeralKey(bytes(KEY_BYTES), 0)

@@ -150,15 +150,18 @@ def _merged(parties: Mapping[str, ColumnSummary]) -> ColumnSummary:
     pooled: Counter[str] = Counter()
     for part in parts:
         pooled.update(part.categories)
-    return ColumnSummary(
-        name=parts[0].name,
-        kind=_common_kind(parties),
-        count=count,
-        missing=sum(part.missing for part in parts),
-        mean=mean,
-        deviation=deviation,
-        categories=dict(pooled),
-    )
+    try:
+        return ColumnSummary(
+            name=parts[0].name,
+            kind=_common_kind(parties),
+            count=count,
+            missing=sum(part.missing for part in parts),
+            mean=mean,
+            deviation=deviation,
+            categories=dict(pooled),
+        )
+    except ValueError:
+        raise DataError(f"column {parts[0].name!r} of {', '.join(parties)} has moments beyond all numbers") from None
 
 
 def _common_kind(parties: Mapping[str, ColumnSummary]) -> ColumnKind:

@@ -38,7 +38,7 @@ from vfedsec.models.top import TorchTop
 from vfedsec.protocol.active import ActiveParty
 from vfedsec.protocol.aggregator import Aggregator, AggregatorSetup, Program
 from vfedsec.protocol.conclusion import Tally
-from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Floats, Preparation
+from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Preparation
 from vfedsec.protocol.keyring import Entropy
 from vfedsec.protocol.party import Party, PartySetup
 from vfedsec.protocol.passive import PassiveParty
@@ -174,12 +174,7 @@ class Simulation:
         self.prepare()
         self.active.outputs.clear()
         self.drive(self.aggregator.predict())
-        by_row = {
-            row: values
-            for rows, outputs in self.active.outputs.values()
-            for row, values in zip(rows.tolist(), outputs, strict=True)
-            if row != ABSENT_ROW
-        }
+        by_row = self.active.outputs
         in_order = sorted(by_row)
         ids = self.active.batches.ids_of(np.array(in_order, np.int32))
         return {one: by_row[row] for one, row in zip(ids, in_order, strict=True)}

@@ -50,9 +50,13 @@ def load_tensors(state: bytes, tensors: Mapping[str, Tensor]) -> None:
         )
     for name, tensor in tensors.items():
         _check_fits(name, entries[name], tensor)
+    contents = {name: _content(entries[name], tensor) for name, tensor in tensors.items()}
+    for name, content in contents.items():
+        if content.is_floating_point() and not torch.isfinite(content).all():
+            raise RemoteProtocolError(f"tensor {name!r} of a model state is not finite")
     with torch.no_grad():
         for name, tensor in tensors.items():
-            tensor.copy_(_content(entries[name], tensor))
+            tensor.copy_(contents[name])
 
 
 def _entry(tensor: Tensor) -> _Entry:

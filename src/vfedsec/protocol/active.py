@@ -30,8 +30,11 @@ class ActiveParty(Party):
         super().__init__(setup, restarted=restarted)
         self._last_batch: Batch | None = None
         self._forwarded_round = 0
-        self.outputs: dict[Batch, tuple[Rows, Floats]] = {}
-        """Predictions that came back, by batch: row numbers and outputs."""
+        self._sealed_for: tuple[int, Batch | None] = (0, None)
+        self._furthest: dict[str, tuple[int, int]] = {}
+        self._bare: list[tuple[slice, Rows]] = []
+        self.outputs: dict[int, Floats] = {}
+        """Predictions that came back, by row number."""
 
     @property
     def batches(self) -> Batches:
@@ -49,6 +52,10 @@ class ActiveParty(Party):
             validation_batches=batches.count("validation"),
             test_batches=batches.count("test"),
             predict_batches=batches.count("predict"),
+            predict_rows=sum(
+                int(np.count_nonzero(batches.rows("predict", 0, index) != ABSENT_ROW))
+                for index in range(batches.count("predict"))
+            ),
         )
 
     def _round(self, message: Round) -> Share:
@@ -63,6 +70,7 @@ class ActiveParty(Party):
             valid=valid,
             envelopes=envelopes,
             announcement=self._announce_if_due(message.round_index, seat.own_key_id),
+            predicted=len(self.outputs),
         )
 
     def _forward(self, message: Round, seat: Seat) -> tuple[dict[int, memoryview], memoryview | None, int]:
@@ -70,8 +78,12 @@ class ActiveParty(Party):
         batch = message.batch
         if batch is None:
             return {}, None, 0
+        self._check_turn(batch, message.round_index)
         rows = self._rows(batch)
         embedding = self.model.forward(rows, training=batch.kind == "train")
+        self._bare = self._not_held(rows, seat)
+        for columns, alone in self._bare:
+            embedding[alone, columns] = 0
         self._last_batch, self._forwarded_round = batch, message.round_index
         shares = {}
         for index, pairs in self._by_slice(seat).items():
@@ -82,6 +94,29 @@ class ActiveParty(Party):
         valid = int(np.count_nonzero(rows != ABSENT_ROW))
         labels = None if batch.kind == "predict" else self.batches.labels(rows).astype("<f4").data
         return shares, labels, valid
+
+    def _check_turn(self, batch: Batch, round_index: int) -> None:
+        """Raises `RemoteProtocolError` unless this is the batch that was sealed for this round, for the first time.
+
+        Two sums over the same rows with different parties in them, or over different rows of different parties, would
+        give the aggregator single embeddings.
+        """
+        place = (batch.epoch, batch.index)
+        if self._sealed_for != (round_index, batch) or place <= self._furthest.get(batch.kind, (-1, -1)):
+            raise RemoteProtocolError(f"{self.name} cannot take batch {place} of {batch.kind!r} in round {round_index}")
+        self._furthest[batch.kind] = place
+
+    def _not_held(self, rows: Rows, seat: Seat) -> list[tuple[slice, Rows]]:
+        """For each slice the rows that nobody else in the roster holds: there this party's embedding would be bare."""
+        slices: dict[int, list[Rows]] = {}
+        for party in seat.pairs:
+            slices.setdefault(self.roles.slice_of(party), []).append(self.batches.partner_rows(party, rows))
+        bare = []
+        for index, held in slices.items():
+            alone = np.flatnonzero(np.maximum.reduce(held) == ABSENT_ROW)
+            if len(alone):
+                bare.append((self.roles.slices[index], alone.astype(np.int32)))
+        return bare
 
     def _rows(self, batch: Batch) -> Rows:
         if batch not in self._chosen:
@@ -108,6 +143,7 @@ class ActiveParty(Party):
             return {}
         rows = self._rows(message.next_batch)
         round_index = message.round_index + 1
+        self._sealed_for = (round_index, message.next_batch)
         envelopes = {}
         for party in self.roles.passive:
             pair = seat.pairs.get(party) or self._latest_pair(party, seat.own_key_id)
@@ -124,6 +160,10 @@ class ActiveParty(Party):
     def _take_results(self, message: Round | Finish) -> None:
         if message.gradient is not None:
             gradient = self._read_gradient(message.gradient, self.roles.width)
+            if self._bare:
+                gradient = gradient.copy()
+                for columns, alone in self._bare:
+                    gradient[alone, columns] = 0
             self._step(gradient, self._forwarded_round)
         if message.outputs is not None:
             self._take_outputs(message.outputs)
@@ -135,7 +175,8 @@ class ActiveParty(Party):
         if batch is None or batch.kind != "predict" or len(raw) != expected:
             raise RemoteProtocolError(f"{self.name} cannot accept outputs it did not ask for")
         outputs = np.frombuffer(raw, "<f4").reshape(self.roles.batch_size, -1).copy()
-        self.outputs[batch] = (self._rows(batch), outputs)
+        rows = self._choose(batch).tolist()
+        self.outputs |= {row: values for row, values in zip(rows, outputs, strict=True) if row != ABSENT_ROW}
 
     def _finish(self, message: Finish) -> Farewell:
         self._take_results(message)

@@ -6,7 +6,8 @@ Each of `begin`, `train`, `predict` and `finish` is a program: a generator that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from itertools import count
 
 from vfedsec import trace
 from vfedsec.errors import DataError
@@ -18,7 +19,7 @@ from vfedsec.protocol.interfaces import BatchKind
 from vfedsec.protocol.schedule import Schedule, one_pass, rounds_planned, training_schedule
 from vfedsec.protocol.secure_layer import ShareFormats
 from vfedsec.protocol.states import AggregatorState, check_step
-from vfedsec.protocol.switchboard import attempt
+from vfedsec.protocol.switchboard import Exchange, Replies, attempt
 
 __all__ = ["Aggregator", "AggregatorSetup", "Program"]
 
@@ -58,11 +59,17 @@ class Aggregator(Dialogue):
         yield from self._go_through(training_schedule(self.job.training, self._sizes))
 
     def predict(self) -> Program:
-        """One pass over all rows without labels: the outputs go to the active party alone."""
+        """Passes over all rows without labels, in another order each, until the active party has every prediction.
+
+        Raises `PartyTimeout` when that takes longer than patience lasts.
+        """
         check_step(self.state, AggregatorState.ROUND)
-        yield from self._go_through(one_pass("predict", self._round_index, self._sizes.predict_batches))
-        if self._outgoing.carry.outputs is not None:
-            yield from self._plan(m.Batch("predict", 0, 0))  # the last outputs ride on this
+        since, predicted = self._now, 0
+        while predicted < self._sizes.predict_rows:
+            self._check_patience(since, self.roles.parties, "so that every row is predicted")
+            yield from self._go_through(one_pass("predict", self._round_index, self._sizes.predict_batches))
+            last = m.Batch("predict", self._round_index + 1, 0)  # never used: the last outputs ride on its plan
+            predicted = yield from self._plan(last)
 
     def finish(self, reason: str = "finished") -> Program:
         """Tell everybody that the run is over."""
@@ -99,10 +106,10 @@ class Aggregator(Dialogue):
         ended = self._conclusion.conclude(given, self._pass_batches(batch.kind))
         self._outgoing.carry = ended.carry
         self._report(batch, ended, self._board.count - before)
-        is_lost = ended.outcome == "dropped"
-        if not is_lost:
+        if ended.outcome != "dropped":
             self._last_useful, self._setbacks = self._now, 0
-        schedule.advance(again=is_lost and (batch.kind != "train" or given.active is None))
+        self._check_patience(self._last_useful, ended.missing, "with anything that can be used")
+        schedule.advance()
         if self.roles.active in self._membership.away and schedule.current is not None:
             yield from self._recover(schedule.current)
 
@@ -139,21 +146,27 @@ class Aggregator(Dialogue):
         self._read_welcomes(replies, away)
         return shares
 
-    def _plan(self, batch: m.Batch) -> Program:
-        """Have the active party make the envelopes of the next round, and wait for it as long as it takes."""
-        while True:
+    def _plan(self, batch: m.Batch) -> Generator[Exchange, Replies, int]:
+        """Have the active party make the envelopes of the next round; of how many rows it has predictions.
+
+        Raises `PartyTimeout` when it does not within patience.
+        """
+        since, active = self._now, self.roles.active
+        for attempts in count(1):
             self._round_index += 1
             requests = self._outgoing.plan(self._round_index, batch)
             self._outgoing.told_active()
             exchange = self._board.exchange("plan", requests, self._round_index)
             replies = yield from self._ask(AggregatorState.ROUND, exchange)
-            shares = self._read_all(replies, requests, m.Share)
-            for active, share in shares.items():
-                refusal = attempt(lambda a=active, s=share: self._take_riders(a, s))  # type: ignore[misc]
+            share = self._read_all(replies, requests, m.Share).get(active)
+            if share is not None:
+                refusal = attempt(lambda s=share: self._take_riders(active, s))  # type: ignore[misc]
                 if refusal is None:
-                    return
+                    return share.predicted
                 self._lose(active, refusal, is_gone=True)
-            yield from self._greet((self.roles.active,), AggregatorState.WAITING, everybody=True)
+            self._check_patience(since, (active,), "with envelopes")
+            yield from self._greet((active,), AggregatorState.WAITING, everybody=True, delay=pause(attempts))
+        raise AssertionError("the loop above does not end")
 
     def _sum_updates(self) -> Program:
         """(6b): the groups' blinded sums, for their members' next request."""
@@ -212,9 +225,10 @@ class Aggregator(Dialogue):
                 self._membership.away,
             )
         )
-        if ended.evaluated is not None:
+        if ended.finished is not None:
             used = self.tally.trained + self.tally.padded
-            event = trace.Evaluated(self._round_index, used, batch.kind, ended.evaluated)
+            metrics, rows = ended.finished.metrics(), ended.finished.rows
+            event = trace.Evaluated(self._round_index, used, batch.kind, metrics, rows)
             self.evaluations.append(event)
             self._tell(event)
 

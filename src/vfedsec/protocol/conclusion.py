@@ -63,8 +63,8 @@ class RoundOutput:
     loss: float | None
     carry: Carry
     missing: tuple[str, ...]
-    evaluated: dict[str, float] | None = None
-    """The metrics of a pass that this round completed."""
+    finished: Pass | None = None
+    """The pass over held-out rows that this round completed."""
 
 
 class Conclusion:
@@ -89,14 +89,15 @@ class Conclusion:
         if self._job.dropout.policy == "discard":
             usable = usable and complete
         carry = Carry(given.round_index)
-        loss, evaluated = None, None
+        loss = None
         if usable and given.active is not None:
             if given.batch.kind == "train":
                 loss = self._train(given, embedding, present, given.active, carry)  # (5)
-            else:
-                evaluated = self._infer(given, embedding, present, carry, pass_batches)
+            elif given.batch.kind == "predict":
+                carry.outputs = self._top.predict(embedding, present)
+        finished = self._evaluate(given, embedding, present, usable, pass_batches)
         outcome = self._count(given.batch, usable, complete)
-        return RoundOutput(outcome, loss, carry, missing, evaluated)
+        return RoundOutput(outcome, loss, carry, missing, finished)
 
     def _masking_sets(self, names: Sequence[str]) -> dict[int, frozenset[str]]:
         return {
@@ -117,24 +118,21 @@ class Conclusion:
         carry.forwarded = tuple(member for member in given.roster if present[self._roles.slice_of(member.party)])
         return loss
 
-    def _infer(
-        self,
-        given: RoundInput,
-        embedding: Floats,
-        present: tuple[bool, ...],
-        carry: Carry,
-        pass_batches: int,
-    ) -> dict[str, float] | None:
-        """Outputs for the active party, or metrics when they complete a pass over held-out rows."""
-        outputs = self._top.predict(embedding, present)
+    def _evaluate(
+        self, given: RoundInput, embedding: Floats, present: tuple[bool, ...], usable: bool, batches: int
+    ) -> Pass | None:
+        """The pass over held-out rows that this batch ends, if it is one of these and the last."""
         batch, active = given.batch, given.active
-        if batch.kind == "predict" or active is None:
-            carry.outputs = outputs
+        if batch.kind in ("train", "predict"):
             return None
         key = (batch.kind, batch.epoch)
-        current = self._passes.setdefault(key, Pass(self._job.task.kind, pass_batches))
-        current.add(batch, self._incoming.labels(active)[: active.valid], outputs[: active.valid])
-        return self._passes.pop(key).metrics() if current.is_complete else None
+        current = self._passes.setdefault(key, Pass(self._job.task.kind, batches))
+        if usable and active is not None:
+            outputs = self._top.predict(embedding, present)
+            current.add(batch, self._incoming.labels(active)[: active.valid], outputs[: active.valid])
+        else:
+            current.lose()
+        return self._passes.pop(key) if current.is_complete else None
 
     def _count(self, batch: m.Batch, usable: bool, complete: bool) -> trace.Outcome:
         if batch.kind != "train":

@@ -108,13 +108,18 @@ class Dialogue:
             if party not in replies.received:
                 continue
             data = replies.received[party]
-            welcome = attempt(lambda p=party, d=data: self._board.welcome(p, d))  # type: ignore[misc]
+            welcome = attempt(lambda p=party, d=data: self._welcome(p, d))  # type: ignore[misc]
             if isinstance(welcome, str):
                 self._lose(party, welcome, is_gone=True)
             else:
                 self._membership.welcomed(party, welcome.announcement, welcome.model_round)
                 if self._round_index:
                     self._tell(trace.PartyReturned(self._round_index, party))
+
+    def _welcome(self, party: str, data: bytes) -> m.Welcome:
+        welcome = self._board.welcome(party, data)
+        self._outgoing.check_claim(party, welcome.model_round)
+        return welcome
 
     def _check_patience(self, since: float, waiting: tuple[str, ...], what: str) -> None:
         if waiting and self._now - since > self.job.dropout.patience:

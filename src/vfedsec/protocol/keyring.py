@@ -90,8 +90,8 @@ class KeyRing:
         identity = self._identities.get(party)
         if identity is None or party == self._name:
             raise RemoteProtocolError(f"{self._name} cannot take a key of {party!r}: not a partner")
-        if known and announcement.issued_round < max(a.issued_round for a in known.values()):
-            raise RemoteProtocolError(f"{self._name} cannot take a key of {party} older than the last")
+        if known and announcement.issued_round <= max(a.issued_round for a in known.values()):
+            raise RemoteProtocolError(f"{self._name} cannot take a key of {party} that is not newer than the last")
         check_announcement(announcement, identity, self.context)
         known[key_id] = announcement
         while len(known) > _PARTNER_KEYS_KEPT:

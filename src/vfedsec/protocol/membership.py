@@ -48,13 +48,12 @@ class Membership:
         standing = self._standings[party]
         return bool(standing.keys) and not standing.is_away
 
-    def _forgiven(self, party: str) -> float:
+    def _forgiven(self, party: str) -> int:
         """How many misses in a row leave a party in the roster."""
         if party == self._roles.active:
             return 0
-        if self._needs_everybody:
-            return float("inf")
-        return 1 if self._is_concat and not self._roles.is_replicated(party) else 0
+        gains = not self._needs_everybody and (not self._is_concat or self._roles.is_replicated(party))
+        return 0 if gains else 1
 
     def missed(self, party: str, *, is_gone: bool) -> None:
         """No reply came; `is_gone` if it is known that none will."""

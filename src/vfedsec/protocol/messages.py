@@ -65,7 +65,7 @@ class BlindSum(_Part, frozen=True):
 
     round_index: int
     base_round: int
-    members: list[str]
+    members: list[Member]
     words: Raw
 
 
@@ -142,6 +142,7 @@ class Ready(_Message, frozen=True):
     validation_batches: int = 0
     test_batches: int = 0
     predict_batches: int = 0
+    predict_rows: int = 0
 
 
 class Share(_Message, frozen=True):
@@ -156,6 +157,8 @@ class Share(_Message, frozen=True):
     envelopes: dict[str, Envelope] = {}
     announcement: Announcement | None = None
     donations: list[Letter] = []
+    predicted: int = 0
+    """Of how many rows the active party has predictions."""
 
 
 class UpdateShare(_Message, frozen=True):

@@ -104,14 +104,21 @@ class Outgoing:
         """For the members of groups of several whose embedding was used: their gradient, once."""
         if self.carry.summed:
             return {}
-        forwarded = [m_.party for m_ in self.carry.forwarded if self._roles.is_replicated(m_.party)]
-        requests: dict[str, m.Request] = {}
-        for party in forwarded:
-            group = self._roles.group_of(party).parties
-            members = [member for member in self.carry.forwarded if member.party in group]
-            gradient = self._slice_of_gradient(party)
-            requests[party] = m.Update(self.carry.round_index, members, gradient)
-        return requests
+        return {
+            member.party: m.Update(self.carry.round_index, members, self._slice_of_gradient(member.party))
+            for members in self._summing().values()
+            for member in members
+        }
+
+    def _summing(self) -> dict[str, list[m.Member]]:
+        """By group of several, the members whose embedding was used. A group of three or more sums no single gradient:
+        the others would learn whose it is."""
+        groups: dict[str, list[m.Member]] = {}
+        for member in self.carry.forwarded:
+            if self._roles.is_replicated(member.party):
+                groups.setdefault(self._roles.group_of(member.party).name, []).append(member)
+        sizes = {group.name: len(group.parties) for group in self._roles.groups}
+        return {name: members for name, members in groups.items() if len(members) > 1 or sizes[name] == 2}
 
     def finish(self, reason: str, round_index: int) -> dict[str, m.Request]:
         """For everybody who is there: the end, and what the last round left."""
@@ -145,12 +152,17 @@ class Outgoing:
         self.carry.active_knows = True
         self.carry.outputs = None
 
+    def check_claim(self, party: str, model_round: int) -> None:
+        """Raises `RemoteProtocolError` for a replica that claims to be further than its group was ever brought."""
+        self._replicas.check_claim(party, model_round)
+
     def take_riders(self, party: str, reply: m.Share) -> None:
         """Envelopes and donations, for the next round."""
         if party == self._roles.active:
             for receiver, envelope in reply.envelopes.items():
                 if receiver in self._roles.passive and self._membership.holds(receiver, envelope.receiver_key_id):
                     self.envelopes[receiver] = envelope
+        self.check_claim(party, reply.model_round)
         peers = self._roles.group_of(party).parties if self._roles.is_replicated(party) else ()
         self._membership.reached(party, reply.model_round)
         for letter in reply.donations:
@@ -159,14 +171,10 @@ class Outgoing:
 
     def take_sums(self, sum_of: Callable[[list[str], int], memoryview | None]) -> None:
         """Keep the blinded sum of every group all of whose members gave their share."""
-        groups: dict[str, list[str]] = {}
-        for member in self.carry.forwarded:
-            if self._roles.is_replicated(member.party):
-                groups.setdefault(self._roles.group_of(member.party).name, []).append(member.party)
-        for name, parties in groups.items():
-            words = sum_of(parties, self.carry.round_index)
+        for name, members in self._summing().items():
+            words = sum_of([member.party for member in members], self.carry.round_index)
             if words is not None:
-                self._replicas.add(name, parties, self.carry.round_index, words)
+                self._replicas.add(name, members, self.carry.round_index, words)
         self.carry.summed = True
 
     def _receivers(self, roster: Sequence[str]) -> dict[str, list[m.Member]]:

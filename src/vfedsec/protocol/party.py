@@ -16,7 +16,7 @@ import numpy as np
 import vfedsec
 from vfedsec.config.digest import job_digest
 from vfedsec.config.job import AGGREGATOR, Job
-from vfedsec.crypto.keys import Announcement, Identity, PublicIdentity, RunContext
+from vfedsec.crypto.keys import RUN_ID_BYTES, Announcement, Identity, PublicIdentity, RunContext
 from vfedsec.crypto.pairs import derive
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol import session, states
@@ -84,8 +84,10 @@ class Party:
         self._digest = job_digest(setup.job)
         self._keys = KeyRing(setup.name, setup.identity, setup.identities, setup.entropy, self.secure.scratch)
         self._channel: session.Channel | None = None
+        self._is_committed = False
         self._last_exchange = -1
         self._last_round = -1
+        self._rounds_with_key = 0
         self._replies: dict[int, tuple[bytes, bytes]] = {}
         self._letters = Letterbox(setup.name, self._keys)
         self._has_begun = False
@@ -107,6 +109,7 @@ class Party:
             raise RemoteProtocolError(f"{self.name} cannot accept a request: nobody has greeted it")
         channel = self._channel
         self.secure.timed(lambda: channel.check(frame))
+        self._is_committed = True
         repeated = self._repeated(frame)
         if repeated is not None:
             return repeated
@@ -173,6 +176,7 @@ class Party:
         self._keys.begin(context)
         self._last_exchange = frame.exchange
         key = self._keys.renew(message.round_index)
+        self._rounds_with_key = 0
         self._channel = session.channel_with(key, message.public_key, context, self.name, at_party=True)
         self._seats.clear()
         self._forget_pending()
@@ -189,8 +193,11 @@ class Party:
             raise RemoteProtocolError(
                 f"{self.name} cannot join: expected version {vfedsec.__version__}, got {hello.version}"
             )
+        if len(hello.run_id) != RUN_ID_BYTES or not 0 <= hello.round_index < _MOST_ROUNDS:
+            raise RemoteProtocolError(f"{self.name} cannot join: the greeting names no proper run and round")
         old = self._keys.context
-        if old.run_id and (hello.run_id != old.run_id or hello.incarnation < old.incarnation):
+        # A greeting of some other run may be an old one, replayed: it binds once the session has carried a request.
+        if self._is_committed and (hello.run_id != old.run_id or hello.incarnation < old.incarnation):
             raise RemoteProtocolError(f"{self.name} cannot join: it is part of another run")
         return RunContext(hello.run_id, hello.incarnation)
 
@@ -282,7 +289,9 @@ class Party:
     def _announce_if_due(self, round_index: int, roster_key_id: bytes) -> Announcement | None:
         """Renew the key when its time has come, erase those nobody uses any more, and say the newest as long as the
         roster does not use it."""
-        if round_index - self._keys.newest.issued_round >= self.job.security.rekey_every:
+        self._rounds_with_key += 1
+        if self._rounds_with_key >= self.job.security.rekey_every and self._keys.newest.key_id == roster_key_id:
+            self._rounds_with_key = 0
             self.secure.timed(lambda: self._keys.renew(round_index))
         if self._keys.retire_before(roster_key_id):
             self._seats.clear()

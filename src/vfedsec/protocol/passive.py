@@ -20,6 +20,7 @@ from vfedsec.protocol.messages import (
     Farewell,
     Finish,
     Letter,
+    Member,
     Round,
     Share,
     Update,
@@ -61,6 +62,8 @@ class PassiveParty(Party):
         self._group_seed = derive(setup.private_seed, "placeholder") if restarted else b""
         self._blinds: GroupBlinds | None = None
         self._forwarded_round = 0
+        self._blinded = (_NO_ROUND, b"")
+        """The last round whose update it gave a share to, and under which key."""
         super().__init__(setup, restarted=restarted)
         if restarted and self._is_replicated:
             self.model_round = _NO_ROUND
@@ -157,8 +160,11 @@ class PassiveParty(Party):
         seat = self._seats.take("update", message.members, [])
         if not seat.pairs.keys() <= set(self.group.parties):
             raise RemoteProtocolError(f"{self.name} cannot update with parties of other groups")
+        if not seat.pairs and len(self.group.parties) > 2:
+            raise RemoteProtocolError(f"{self.name} cannot update alone: its peers would learn its gradient")
         gradient = self.model.backward(self._read_gradient(message.gradient, self._width))
-        blind = self._group_blinds().of(self.name)
+        blind = self._group_blinds().of(self.name, seat.own_key_id)
+        self._blinded = (message.round_index, seat.own_key_id)
         words, clipped = self.secure.blind(gradient, message.round_index, seat.pairs.values(), blind)
         self.clipped += clipped
         return UpdateShare(message.round_index, words.data)
@@ -173,12 +179,27 @@ class PassiveParty(Party):
                 f"{self.name} cannot apply the update of round {update.round_index} onto round {update.base_round}: "
                 f"its model is of round {self.model_round}"
             )
-        if set(update.members) - set(self.group.parties):
-            raise RemoteProtocolError(f"{self.name} cannot apply an update that its group did not make")
-        blinds = [self._group_blinds().of(member) for member in update.members]
+        self._check_members(update)
+        streams = self._group_blinds()
+        blinds = [streams.of(member.party, member.key_id) for member in update.members]
         total = self.secure.unblind(update.words, self.model.size, update.round_index, blinds)
+        streams.forget_all_but(2 * len(self.group.parties))
         self.model.apply(total)
         self.model_round = update.round_index
+
+    def _check_members(self, update: BlindSum) -> None:
+        """Raises `RemoteProtocolError` unless the sum can be one of this group, with its own share if it gave one."""
+        names = [member.party for member in update.members]
+        round_index, own_key_id = self._blinded
+        is_own = update.round_index == round_index
+        if (
+            not names
+            or len(set(names)) != len(names)
+            or set(names) - set(self.group.parties)
+            or (len(names) == 1 and len(self.group.parties) > 2)
+            or (is_own and Member(self.name, own_key_id) not in update.members)
+        ):
+            raise RemoteProtocolError(f"{self.name} cannot apply a sum of {names} that its group did not make")
 
     def _group_blinds(self) -> GroupBlinds:
         context, scratch = self._keys.context, self.secure.scratch
@@ -202,14 +223,15 @@ class PassiveParty(Party):
             donation = msgspec.msgpack.decode(self._letters.open(letter), type=Donation)
         except msgspec.DecodeError as error:
             raise RemoteProtocolError(f"{self.name} cannot read the model of {letter.sender}: {error}") from None
+        if not self.model_round <= donation.model_round < self._last_round:
+            raise RemoteProtocolError(
+                f"{self.name} cannot take a model of round {donation.model_round}: its own is of {self.model_round}"
+            )
         self.model.load(donation.state)
         self.model_round = donation.model_round
         if donation.group_secret != self._group_secret:
             self._group_secret = donation.group_secret
             self._blinds = None
-        # Whoever lost its memory must not blind again a round it may have blinded before.
-        own = self._group_blinds().of(self.name)
-        own.last_round = max(own.last_round, donation.model_round)
 
     def _finish(self, message: Finish) -> Farewell:
         self._take_results(message)

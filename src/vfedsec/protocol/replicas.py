@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
+from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.membership import Membership
-from vfedsec.protocol.messages import BlindSum, Letter
+from vfedsec.protocol.messages import BlindSum, Letter, Member
 from vfedsec.protocol.roles import Roles
 
 _SUMS_KEPT = (
@@ -29,9 +30,19 @@ class Replicas:
         self.donations: dict[str, tuple[Letter, int]] = {}
         """By receiver: the letter, and the round of the model in it."""
 
-    def add(self, group: str, members: list[str], round_index: int, words: memoryview) -> None:
+    def check_claim(self, party: str, model_round: int) -> None:
+        """Raises `RemoteProtocolError` for a replica that claims to be further than its group was ever brought."""
+        if self._roles.is_replicated(party):
+            sums = self._sums[self._roles.group_of(party).name]
+            furthest = sums[-1].round_index if sums else 0
+            if model_round > furthest:
+                raise RemoteProtocolError(
+                    f"{party} cannot have the model of round {model_round}: the last update is of round {furthest}"
+                )
+
+    def add(self, group: str, members: list[Member], round_index: int, words: memoryview) -> None:
         """A new sum; it continues from where the group is."""
-        base = self._membership.group_round(members[0])
+        base = self._membership.group_round(members[0].party)
         self._sums[group].append(BlindSum(round_index, base, members, words))
 
     def sums_for(self, party: str) -> list[BlindSum] | None:

@@ -31,11 +31,9 @@ class Schedule:
         """The batch of the next round."""
         return self._queue[1] if len(self._queue) > 1 else None
 
-    def advance(self, *, again: bool = False) -> None:
-        """Go to the next batch; `again` puts the current one behind it, since its round was lost."""
-        batch = self._queue.popleft()
-        if again:
-            self._queue.insert(min(1, len(self._queue)), batch)
+    def advance(self) -> None:
+        """Go to the next batch."""
+        self._queue.popleft()
         self._fill()
 
     def _fill(self) -> None:

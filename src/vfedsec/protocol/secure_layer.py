@@ -134,21 +134,32 @@ class SecureLayer:
 
 
 class GroupBlinds:
-    """The masks that only the members of one group know: the aggregator's sum is noise to it."""
+    """The masks that only the members of one group know: the aggregator's sum is noise to it.
+
+    A stream belongs to a member and one of its ephemeral keys. So it is new after every greeting and every restart,
+    and what was blinded before can not be blinded again, whatever rounds the aggregator names.
+    """
 
     def __init__(self, secret: bytes, context: RunContext, group: str, scratch: Scratch) -> None:
         self.secret = secret
         self.context = context
         self._info = (context.run_id, context.incarnation, group)
         self._scratch = scratch
-        self._streams: dict[str, MaskStream] = {}
+        self._streams: dict[tuple[str, bytes], MaskStream] = {}
 
-    def of(self, member: str) -> MaskStream:
-        """The masks one member adds."""
-        if member not in self._streams:
-            key = derive(self.secret, "blind", member, *self._info)
-            self._streams[member] = MaskStream(key, self._scratch)
-        return self._streams[member]
+    def of(self, party: str, key_id: bytes) -> MaskStream:
+        """The masks that a member adds while it uses this key."""
+        stream = self._streams.pop((party, key_id), None)
+        if stream is None:
+            key = derive(self.secret, "blind", party, key_id, *self._info)
+            stream = MaskStream(key, self._scratch)
+        self._streams[party, key_id] = stream  # the last used last
+        return stream
+
+    def forget_all_but(self, count: int) -> None:
+        """Keep the streams used last."""
+        while len(self._streams) > count:
+            del self._streams[next(iter(self._streams))]
 
     def __repr__(self) -> str:
         return "GroupBlinds(secret=<redacted>)"

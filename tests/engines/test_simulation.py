@@ -1,0 +1,191 @@
+"""A whole federation in one process."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from federation import ACTIVE, Drbg, Federation, job_of, rows_of, trained
+from vfedsec import trace
+from vfedsec.config.job import AGGREGATOR
+from vfedsec.config.party import DataSource, PartyFile
+from vfedsec.crypto.keys import Identity
+from vfedsec.engines.secrets import Secrets
+from vfedsec.engines.simulation import Options, Simulation
+from vfedsec.errors import ConfigError
+
+TASKS = {
+    "binary": {},
+    "multiclass": {"kind": "multiclass", "classes": ("low", "middle", "high")},
+    "regression": {"kind": "regression"},
+}
+
+
+def with_task(job, **task):
+    return msgspec.structs.replace(job, task=type(job.task)(**task))
+
+
+# -- training and predicting --
+
+
+def test_training_learns_what_the_features_say():
+    job = job_of((2, 1), rounds=300, training={"learning_rate": 0.3})
+    rows = rows_of(job, rows=400)
+    batches = rows[ACTIVE].batches
+    signal = rows[ACTIVE].features.sum(axis=1) + rows["b0"].features[batches._partners["b0"]].sum(axis=1)
+    batches._labels = np.where(batches._partners["b0"] >= 0, signal > 0, rows[ACTIVE].features.sum(axis=1) > 0)
+    batches._labels = batches._labels.astype(np.float32)
+    result = Federation(job, rows, keep=False).simulation.train()
+    assert result.metrics["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_every_task_is_trained_evaluated_and_predicted(task):
+    job = with_task(job_of((2, 1), rounds=12), **task)
+    federation = trained(job)
+    outputs = federation.simulation.predict()
+    assert len(outputs) == 160
+    assert {len(output) for output in outputs.values()} == {job.output_width}
+    if job.task.kind != "regression":
+        assert all((output >= 0).all() and (output <= 1).all() for output in outputs.values())
+    assert np.isfinite(list(federation.simulation.aggregator.evaluations[-1].metrics.values())).all()
+
+
+def test_predictions_are_known_to_the_active_party_by_id():
+    outputs = trained(job_of()).simulation.predict()
+    assert set(outputs) == {f"person-{number}" for number in range(160)}
+
+
+def test_predicting_twice_gives_nearly_the_same_numbers():
+    """Rounding noise is fresh in every round, and small."""
+    simulation = trained(job_of()).simulation
+    one, two = simulation.predict(), simulation.predict()
+    assert max(abs(one[person] - two[person]).max() for person in one) < 1e-5
+
+
+def test_evaluations_come_as_often_as_the_job_says():
+    federation = trained(job_of(rounds=9, training={"evaluate_every": 3}))
+    history = federation.simulation.aggregator.evaluations
+    assert [(one.kind, one.trained_rounds) for one in history] == [
+        ("validation", 3),
+        ("validation", 6),
+        ("validation", 9),
+        ("test", 9),
+    ]
+
+
+def test_the_result_is_that_of_the_last_test_pass():
+    federation = Federation(job_of(rounds=6))
+    result = federation.simulation.train()
+    assert result.metrics == result.history[-1].metrics
+    assert result.history[-1].kind == "test"
+    assert result.tally.rounds == 6
+
+
+def test_events_tell_the_run_from_beginning_to_end():
+    federation = trained(job_of(rounds=5))
+    federation.simulation.finish()
+    assert isinstance(federation.events[0], trace.RunStarted)
+    assert federation.events[0].rounds_planned == 5
+    assert isinstance(federation.events[-1], trace.RunEnded)
+    assert len(federation.rounds()) == 5
+    assert all(event.loss > 0 for event in federation.rounds())
+
+
+def test_every_round_of_training_has_a_loss_and_it_falls():
+    federation = trained(job_of((1, 1), rounds=200, training={"learning_rate": 0.2}))
+    losses = [event.loss for event in federation.rounds()]
+    assert np.mean(losses[-20:]) < np.mean(losses[:20])
+
+
+def test_preparing_twice_is_preparing_once():
+    federation = Federation(job_of())
+    federation.simulation.prepare()
+    heard = len(federation.heard)
+    federation.simulation.prepare()
+    assert len(federation.heard) == heard
+
+
+def test_another_run_over_the_same_rows_aligns_nothing_anew():
+    first = trained(job_of())
+    again = first.simulation.again(job_of(), Options(entropy=Drbg("again")))
+    again.train()
+    models = {name: party.model.dump() for name, party in again.engine.parties.items()}
+    assert models == {name: state for name, state in first.weights().items() if name != "top"}
+
+
+def test_a_table_is_needed_for_every_party():
+    with pytest.raises(ConfigError, match="found none for active, a0, a1, b0"):
+        Simulation.from_tables(job_of(), {})
+
+
+def test_the_jobs_own_dropouts_are_used_unless_others_are_given():
+    struck = trained(job_of(drop=1.0))
+    assert struck.of_type(trace.PartyLost)
+    spared = Federation(job_of(drop=1.0), faults=type(struck.script)())
+    spared.simulation.train()
+    assert not spared.of_type(trace.PartyLost)
+
+
+def test_fresh_keys_are_drawn_from_the_system_unless_others_are_given():
+    job = job_of(rounds=1)
+    runs = []
+    for _ in range(2):
+        simulation = Simulation.from_prepared(job, rows_of(job))
+        simulation.prepare()
+        runs.append(simulation.aggregator._board.context.run_id)
+    assert runs[0] != runs[1]
+    assert len(runs[0]) == 16
+
+
+# -- who is who --
+
+
+def file_of(name, **fields):
+    return PartyFile(name=name, data=DataSource(source="x.csv", id="id"), **fields)
+
+
+def test_a_simulations_secrets_follow_the_seed_and_the_name():
+    one, same, other = Secrets(job_of(), {}), Secrets(job_of(), {}), Secrets(job_of(seed=2), {})
+    names = (ACTIVE, "a0", "a1", "b0")
+    assert len({one.private_seed(name) for name in names}) == 4
+    assert [one.private_seed(name) for name in names] == [same.private_seed(name) for name in names]
+    assert not {one.private_seed(name) for name in names} & {other.private_seed(name) for name in names}
+    assert one.identity("a0").public.raw == same.identities["a0"].raw != other.identities["a0"].raw
+    assert set(one.identities) == {AGGREGATOR, *names}
+
+
+def test_a_partys_own_seed_takes_the_place_of_the_derived_one(tmp_path):
+    files = {"a0": (file_of("a0", seed="own"), tmp_path)}
+    one, two = Secrets(job_of(seed=1), files), Secrets(job_of(seed=2), files)
+    assert one.private_seed("a0") == two.private_seed("a0") != Secrets(job_of(seed=1), {}).private_seed("a0")
+
+
+def test_a_partys_own_identity_is_read_from_its_file(tmp_path):
+    identity = Identity.from_seed(bytes(range(32)))
+    (tmp_path / "key.pem").write_bytes(identity.pem())
+    secrets = Secrets(job_of(), {"a0": (file_of("a0", identity="key.pem"), tmp_path)})
+    assert secrets.identities["a0"].raw == identity.public.raw
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no key"])
+def test_an_identity_that_cannot_be_read_is_refused_by_name(tmp_path, content):
+    if content is not None:
+        (tmp_path / "key.pem").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"a0 \[identity\]: expected an Ed25519 key in 'key.pem'"):
+        Secrets(job_of(), {"a0": (file_of("a0", identity="key.pem"), tmp_path)})
+
+
+def test_a_key_that_the_job_does_not_pin_is_refused(tmp_path):
+    (tmp_path / "key.pem").write_bytes(Identity.from_seed(bytes(range(32))).pem())
+    files = {"a0": (file_of("a0", identity="key.pem"), tmp_path)}
+    names = (AGGREGATOR, ACTIVE, "a0", "a1", "b0")
+    pinned = {name: Identity.from_seed(name.encode().ljust(32)).public.text() for name in names}
+    with pytest.raises(ConfigError, match="the key of a0 is not the one that the job pins"):
+        Secrets(msgspec.structs.replace(job_of(), identities=pinned), files)
+
+
+def test_no_repr_of_a_simulations_parts_shows_a_secret():
+    secrets = Secrets(job_of(), {})
+    shown = repr(secrets.identity("a0")) + repr(file_of("a0", seed="own words"))
+    assert "own words" not in shown
+    assert "redacted" in shown
