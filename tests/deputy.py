@@ -22,6 +22,8 @@ class Deputy:
         self.membership = federation.simulation.aggregator._membership
         self.round_index = 0
         self.envelopes: dict[str, Envelope] = {}
+        self.sealed = TRAIN
+        """The batch of the envelopes; its epoch is another one every time, since no batch may come twice."""
 
     def party(self, name: str) -> Any:
         """The party itself."""
@@ -63,6 +65,9 @@ class Deputy:
     def plan(self, batch: Batch = TRAIN) -> Round:
         """For the active party: envelopes for the next round."""
         self.round_index += 1
+        if (batch.epoch, batch.index) == (0, 0):
+            batch = Batch(batch.kind, self.sealed.epoch + 1, 0)
+        self.sealed = batch
         return Round(self.round_index, next_batch=batch, roster=self.members([ACTIVE]), announcements=self.news(ACTIVE))
 
     def make_envelopes(self, batch: Batch = TRAIN) -> None:
@@ -75,7 +80,7 @@ class Deputy:
         roster = self.roles.parties if name == ACTIVE else (ACTIVE, *self.roles.sharing(self.roles.slice_of(name)))
         fields = {
             "round_index": self.round_index,
-            "batch": batch,
+            "batch": self.sealed if batch == Batch(self.sealed.kind, 0, 0) else batch,
             "roster": self.members(roster),
             "announcements": self.news(name),
             "envelope": self.envelopes.get(name),

@@ -32,8 +32,7 @@ def test_training_learns_what_the_features_say():
     rows = rows_of(job, rows=400)
     batches = rows[ACTIVE].batches
     signal = rows[ACTIVE].features.sum(axis=1) + rows["b0"].features[batches._partners["b0"]].sum(axis=1)
-    batches._labels = np.where(batches._partners["b0"] >= 0, signal > 0, rows[ACTIVE].features.sum(axis=1) > 0)
-    batches._labels = batches._labels.astype(np.float32)
+    batches._labels = (np.where(batches._partners["b0"] >= 0, signal, 0) > 0).astype(np.float32)
     result = Federation(job, rows, keep=False).simulation.train()
     assert result.metrics["accuracy"] > 0.9
 

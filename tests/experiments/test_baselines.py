@@ -60,9 +60,10 @@ def test_pooled_training_is_what_a_federation_without_faults_does(fusion: str, o
     job = faultless(fusion, optimizer=optimizer)
     rows = rows_of(job, held=1.0)  # a row that a group lacks is nothing to a federation, not even the active part
     federated, pooled = Simulation.from_prepared(job, rows).train(), train_pooled(job, rows)
-    assert pooled.metrics == pytest.approx(federated.metrics, abs=1e-4)
+    near = 1e-4 if optimizer == "sgd" else 5e-3  # Adam makes full steps of what rounding leaves
+    assert pooled.metrics == pytest.approx(federated.metrics, abs=near)
     assert [point.metrics for point in pooled.history] == [
-        pytest.approx(event.metrics, abs=1e-4) for event in federated.history
+        pytest.approx(event.metrics, abs=near) for event in federated.history
     ]
 
 

@@ -107,9 +107,9 @@ def updates(values, *, mode="secure", own_blind=True, members=("a", "b", "c")):
         words = []
         for name in members:
             array = values(number).reshape(-1)
-            words.append(layer.blind(array, number + 1, pairs[name], blinds.of(name))[0].copy())
+            words.append(layer.blind(array, number + 1, pairs[name], blinds.of(name, b"key"))[0].copy())
             if not own_blind:
-                blinds.of(name).combine(words[-1], number + 1, 0, add=False)
+                blinds.of(name, b"key").combine(words[-1], number + 1, 0, add=False)
         given.append(words[0])
         sums.append(layer.formats.update.add(words))
     return given, sums

@@ -98,13 +98,13 @@ def test_a_groups_blinded_updates_add_up_to_the_bare_sum(members, scale, round_i
     shares, words = [], []
     for name in names:
         gradient = (random.normal(size=37) * scale).astype(np.float32)
-        own = blinds[name].of(name)
+        own = blinds[name].of(name, b"key")
         shares.append(masking[name].blind(gradient, round_index, pairs[name].values(), own)[0])
         words.append(bare[name].blind(gradient, round_index, pairs[name].values(), own)[0])
     total, expected = plain_sum(shares), plain_sum(words)
     assert not np.array_equal(total, expected)
     for name in names:
-        added = [blinds[name].of(member) for member in names]
+        added = [blinds[name].of(member, b"key") for member in names]
         found = masking[name].unblind(memoryview(total.tobytes()), 37, round_index, added)
         assert np.array_equal(found, masking[name].formats.update.values(expected))
 

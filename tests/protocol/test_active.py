@@ -37,8 +37,46 @@ def test_a_batch_that_does_not_exist_is_refused(built, batch):
     with pytest.raises(RemoteProtocolError, match="has no batch"):
         built.ask(ACTIVE, built.plan(batch))
     built.make_envelopes()
-    with pytest.raises(RemoteProtocolError, match="has no batch"):
+    with pytest.raises(RemoteProtocolError, match="cannot take batch"):
         built.ask(ACTIVE, built.round_for(ACTIVE, batch=batch))
+
+
+def test_a_batch_other_than_the_one_that_was_sealed_is_refused(built):
+    """The sum over rows of one batch here and of another there would hold single embeddings."""
+    built.make_envelopes()
+    with pytest.raises(RemoteProtocolError, match="cannot take batch"):
+        built.ask(ACTIVE, built.round_for(ACTIVE, batch=Batch("train", 9, 0)))
+
+
+def test_a_batch_comes_once(built):
+    """Two sums over the same rows with different parties in them would differ by single embeddings."""
+    batch = Batch("test", 5, 1)
+    built.forward(*EVERYBODY, batch=batch)
+    with pytest.raises(RemoteProtocolError, match="cannot take batch"):
+        built.forward(ACTIVE, batch=batch)
+    with pytest.raises(RemoteProtocolError, match="cannot take batch"):
+        built.forward(ACTIVE, batch=Batch("test", 5, 0))
+    built.forward(ACTIVE, batch=Batch("test", 6, 1))
+
+
+def test_the_active_partys_embedding_is_nothing_where_nobody_else_holds_the_row(built):
+    """Alone in the sum it would be bare."""
+    active = built.party(ACTIVE)
+    seen = {}
+    share = active.secure.share
+    active.secure.share = lambda values, r, index, pairs: (
+        seen.__setitem__(index, values.copy()),
+        share(values, r, index, pairs),
+    )[1]
+    built.forward(*EVERYBODY)
+    rows = active.batches.rows("train", built.sealed.epoch, 0)
+    alone = 0
+    for index, group in enumerate(built.roles.groups):
+        held = np.max([active.batches.partner_rows(party, rows) for party in group.parties], axis=0) >= 0
+        alone += np.count_nonzero(~held)
+        assert (seen[index][~held] == 0).all()
+        assert (seen[index][held] != 0).any(axis=1).all()
+    assert alone > 0
 
 
 def test_envelopes_are_of_one_length_for_everybody_and_every_batch(built):
@@ -60,7 +98,7 @@ def test_an_envelope_holds_the_parties_own_row_numbers(built):
             f(r, training=training),
         )[1]
     built.forward(*EVERYBODY)
-    chosen = batches.rows("train", 0, 0)
+    chosen = batches.rows("train", built.sealed.epoch, 0)
     for name, seen in rows.items():
         assert np.array_equal(seen, batches.partner_rows(name, chosen))
     held = [rows[name] != ABSENT_ROW for name in ("a0", "a1")]
@@ -133,9 +171,9 @@ def test_outputs_are_kept_with_the_rows_they_are_of(built):
     built.make_envelopes()
     outputs = np.arange(16, dtype="<f4")
     built.ask(ACTIVE, built.round_for(ACTIVE, outputs=outputs.data.cast("B")))
-    rows, found = built.party(ACTIVE).outputs[batch]
-    assert np.array_equal(found[:, 0], outputs)
-    assert np.array_equal(rows, built.party(ACTIVE).batches.rows("predict", 0, 1))
+    found = built.party(ACTIVE).outputs
+    rows = built.party(ACTIVE).batches.rows("predict", 0, 1)
+    assert [found[row][0] for row in rows.tolist()] == outputs.tolist()
 
 
 def test_there_are_no_batches_before_the_preparation_is_over():

@@ -14,7 +14,7 @@ RAW = memoryview(b"raw bytes")
 KEY = Announcement("p", 3, bytes(32), bytes(64))
 MEMBER, ENVELOPE = m.Member("p", b"key"), m.Envelope(4, b"one", b"two", RAW)
 LETTER = m.Letter("p", "q", "group", 1, b"one", b"two", RAW)
-SUM, BATCH = m.BlindSum(4, 3, ["p", "q"], RAW), m.Batch("train", 1, 2)
+SUM, BATCH = m.BlindSum(4, 3, [m.Member("p", b"k"), m.Member("q", b"l")], RAW), m.Batch("train", 1, 2)
 
 REQUESTS = [
     m.Hello(b"run", 0, 5, bytes(32), "0.1.0", bytes(32)),

@@ -83,7 +83,7 @@ def test_a_greeting_from_another_patch_version_is_answered(deputy):
     assert deputy.party("a0").state is PartyState.PREPARING
 
 
-@pytest.mark.parametrize("changes", [{"run_id": b"another"}, {"run_id": b""}])
+@pytest.mark.parametrize("changes", [{"run_id": b"another run id.."}, {"run_id": bytes(16)}])
 def test_a_party_in_a_run_joins_no_other(built, changes):
     with pytest.raises(RemoteProtocolError, match="part of another run"):
         built.party("a0").handle(signed(built, hello(built, **changes)))
@@ -383,10 +383,28 @@ def test_a_new_key_is_announced_until_the_roster_uses_it():
     announced = []
     for _ in range(3):
         announced.append(deputy.forward(*EVERYBODY)["b0"].announcement)
-    # Rounds 2, 4 and 6: the key of round 0 is due for renewal in round 4.
-    assert announced[0] is None
-    assert announced[1] == announced[2] or announced[2].issued_round == 6
-    assert announced[1].party == "b0"
+    assert announced[:2] == [None, None]
+    assert announced[2].party == "b0"
+    for _ in range(4):
+        announced.append(deputy.forward(*EVERYBODY)["b0"].announcement)
+    assert all(one == announced[2] for one in announced[3:])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"run_id": b""}, {"run_id": b"short"}, {"round_index": -5}, {"round_index": 2**63}]
+)
+def test_a_greeting_without_a_proper_run_and_round_is_refused(deputy, changes):
+    with pytest.raises(RemoteProtocolError, match="names no proper run and round"):
+        deputy.party("a0").handle(signed(deputy, hello(deputy, **changes)))
+
+
+def test_an_old_greeting_does_not_keep_a_party_from_its_run(deputy):
+    """Anybody on the wire can repeat one; it binds only once the session has carried a request."""
+    deputy.party("a0").handle(signed(deputy, hello(deputy, run_id=b"yesterday's run.", incarnation=7)))
+    deputy.greet("a0")
+    deputy.ask("a0", Deliver([], []))
+    with pytest.raises(RemoteProtocolError, match="part of another run"):
+        deputy.party("a0").handle(signed(deputy, hello(deputy, run_id=b"yesterday's run.", incarnation=7)))
 
 
 def test_keys_are_drawn_from_the_entropy_that_was_handed_in():
@@ -423,6 +441,7 @@ def test_a_restarted_party_is_ready_once_it_is_greeted(built, name):
 
 def test_a_restarted_member_of_a_group_of_several_takes_part_in_no_round_without_a_model(built):
     built.federation.restart("a0")
+    built.round_index += 1  # its new key is newer than the one its partners know
     built.greet("a0")
     built.make_envelopes()
     with pytest.raises(RemoteProtocolError, match="it was restarted and has no model"):

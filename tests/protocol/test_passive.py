@@ -37,7 +37,7 @@ def blinded_sum(deputy, members=("a0", "a1"), **changes):
         request = deputy.update_for(name, members=listed, gradient=gradient(deputy, name))
         shares.append(np.frombuffer(deputy.ask(name, request).words, "<u4"))
     words = memoryview(np.add.reduce(shares, dtype=np.uint32).tobytes())
-    fields = {"round_index": deputy.round_index, "base_round": 0, "members": list(members), "words": words}
+    fields = {"round_index": deputy.round_index, "base_round": 0, "members": listed, "words": words}
     return BlindSum(**(fields | changes))
 
 
@@ -89,7 +89,9 @@ def test_a_sum_that_was_taken_is_passed_over(forwarded):
 
 def test_a_sum_with_strangers_is_refused(forwarded):
     update = blinded_sum(forwarded)
-    for members in (["a0", "b0"], [ACTIVE], ["a0", "a1", "nobody"]):
+    own, peer = update.members
+    strange = [Member(name, bytes(8)) for name in ("b0", ACTIVE, "nobody")]
+    for members in ([own, strange[0]], strange[1:2], [own, peer, strange[2]], [], [own, own], [peer]):
         with pytest.raises(RemoteProtocolError, match="that its group did not make"):
             forwarded.ask("a0", finish(forwarded, msgspec.structs.replace(update, members=members)))
 
@@ -197,7 +199,7 @@ def test_a_new_incarnation_has_blinds_of_its_own(forwarded):
     masks = []
     for blinds in (old, member._group_blinds()):
         words = np.zeros(8, np.uint32)
-        blinds.of("a0").combine(words, 1, 0, add=True)
+        blinds.of("a0", b"key").combine(words, 1, 0, add=True)
         masks.append(words.tobytes())
     assert masks[0] != masks[1]
 
@@ -252,12 +254,27 @@ def test_a_letter_that_holds_no_model_is_refused(forwarded, body):
         forwarded.party("a1")._accept(letter)
 
 
-def test_a_member_that_took_a_model_blinds_no_round_before_it(forwarded):
+def test_a_blind_is_bound_to_the_members_own_key(forwarded):
+    """Whoever lost its memory has another key: no round it may have blinded before is blinded alike again."""
+    blinds, masks = forwarded.party("a0")._group_blinds(), []
+    for key_id in (b"before", b"after"):
+        words = np.zeros(8, np.uint32)
+        blinds.of("a0", key_id).combine(words, 4, 0, add=True)
+        masks.append(words.tobytes())
+    assert masks[0] != masks[1]
+
+
+@pytest.mark.parametrize("claimed", [-2, 10**15])
+def test_a_model_of_a_round_that_cannot_be_is_not_taken(forwarded, claimed):
+    forwarded.party("a0").model_round = claimed
     letter = donated(forwarded)
-    forwarded.party("a0").model_round = 40
-    letter = donated(forwarded)
-    member = forwarded.party("a1")
-    member._accept(letter)
-    assert member.model_round == 40
-    with pytest.raises(LocalProtocolError, match="cannot mask for round 40"):
-        member._group_blinds().of("a1").mask(np.zeros(4, np.uint32), 40, 0, add=True)
+    with pytest.raises(RemoteProtocolError, match="cannot take a model of round"):
+        forwarded.party("a1")._accept(letter)
+
+
+def test_in_a_group_of_three_no_gradient_is_summed_alone():
+    deputy = Deputy(Federation(job_of((3,)), watched=False))
+    deputy.build()
+    deputy.forward(ACTIVE, "a0", "a1", "a2")
+    with pytest.raises(RemoteProtocolError, match="its peers would learn its gradient"):
+        deputy.ask("a0", deputy.update_for("a0", members=deputy.members(["a0"])))

@@ -4,12 +4,14 @@ import pytest
 
 from federation import job_of
 from vfedsec.crypto.keys import Announcement
+from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.membership import Membership
-from vfedsec.protocol.messages import Letter
+from vfedsec.protocol.messages import Letter, Member
 from vfedsec.protocol.replicas import Replicas
 from vfedsec.protocol.roles import Roles
 
 WORDS = memoryview(b"sum")
+BOTH = [Member("a0", b"key"), Member("a1", b"key")]
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def trained(group, *rounds, by=("a0", "a1")):
     """The group makes a sum in each round, and these members take it."""
     membership, replicas = group
     for round_index in rounds:
-        replicas.add("group-a", list(by), round_index, WORDS)
+        replicas.add("group-a", [Member(party, b"key") for party in by], round_index, WORDS)
         for party in by:
             membership.reached(party, round_index)
 
@@ -47,7 +49,7 @@ def test_a_member_that_is_where_its_group_is_needs_none(group):
 
 
 def test_a_sum_that_nobody_has_taken_yet_is_for_everybody(group):
-    group[1].add("group-a", ["a0", "a1"], 1, WORDS)
+    group[1].add("group-a", BOTH, 1, WORDS)
     assert [sums(group, party) for party in ("a0", "a1", "a2")] == [[1], [1], [1]]
 
 
@@ -88,9 +90,17 @@ def test_a_branch_that_the_group_left_is_no_way_back(group):
     trained(group, 1, by=("a0", "a1", "a2"))
     membership.reached("a2", 2)
     membership.missed("a2", is_gone=True)
-    replicas.add("group-a", ["a0", "a1"], 3, WORDS)
+    replicas.add("group-a", BOTH, 3, WORDS)
     for party in ("a0", "a1"):
         membership.reached(party, 3)
     membership._standings["a2"].is_away = False
     assert sums(group, "a2") is None
     assert sums(group, "a0") == []
+
+
+def test_nobody_is_further_than_the_last_sum(group):
+    trained(group, 1, 5)
+    group[1].check_claim("a2", 5)
+    with pytest.raises(RemoteProtocolError, match="the last update is of round 5"):
+        group[1].check_claim("a2", 6)
+    group[1].check_claim("b0", 10**15)  # a model that nobody shares may say what it likes

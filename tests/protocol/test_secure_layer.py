@@ -105,10 +105,10 @@ def test_unblinding_gives_the_sum_of_the_gradients(mode):
     words = []
     for name in "pqr":
         member = layer(mode, name.encode())
-        words.append(member.blind(gradients[name], 3, partners[name], blinds.of(name))[0].copy())
+        words.append(member.blind(gradients[name], 3, partners[name], blinds.of(name, b"key"))[0].copy())
     total = ShareFormats(job_of(mode=mode)).update.add(words)
     raw = memoryview(total.tobytes())
-    found = layer(mode).unblind(raw, 37, 3, [blinds.of(name) for name in "pqr"])
+    found = layer(mode).unblind(raw, 37, 3, [blinds.of(name, b"key") for name in "pqr"])
     assert np.abs(found - sum(gradients.values())).max() < 1e-5
 
 
@@ -118,13 +118,14 @@ def test_a_sum_of_another_length_is_refused():
 
 
 def test_members_rounds_groups_and_incarnations_have_blinds_of_their_own():
-    def mask(secret=b"s", context=RUN, group="g", member="p", round_index=1):
+    def mask(secret=b"s", context=RUN, group="g", member="p", key_id=b"k", round_index=1):
         words = np.zeros(16, np.uint32)
-        GroupBlinds(secret, context, group, Scratch()).of(member).mask(words, round_index, 0, add=True)
+        GroupBlinds(secret, context, group, Scratch()).of(member, key_id).mask(words, round_index, 0, add=True)
         return words.tobytes()
 
-    others = [{"secret": b"t"}, {"context": RunContext(b"run", 1)}, {"group": "h"}, {"member": "q"}, {"round_index": 2}]
-    assert len({mask(), *(mask(**other) for other in others)}) == 6
+    others = [{"secret": b"t"}, {"context": RunContext(b"run", 1)}, {"group": "h"}, {"member": "q"}, {"key_id": b"l"}]
+    others.append({"round_index": 2})
+    assert len({mask(), *(mask(**other) for other in others)}) == 7
     assert mask() == mask()
 
 
