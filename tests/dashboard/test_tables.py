@@ -9,7 +9,7 @@ from rich.table import Table
 
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.dashboard.tables import comparison_table, cost_table, metrics_table
-from vfedsec.engines.metering import Cost, Meter
+from vfedsec.engines.metering import Meter
 from vfedsec.experiments.comparison import Comparison, Contestant
 
 
@@ -27,9 +27,9 @@ def contestant(auc: float, used: int, moved: int) -> Contestant:
 
 def test_every_party_has_its_cost_and_the_aggregator_the_other_side_of_the_bytes() -> None:
     meter = Meter()
-    meter.add("bank", "train", Cost(1, 1000, 5000, 2.0, 0.5))
-    meter.add("shop", "train", Cost(1, 3000, 1000, 1.0, 0.0))
-    meter.add(AGGREGATOR, "train", Cost(1, cpu_seconds=0.25))
+    meter.add("bank", "train", sent=1000, received=5000, cpu=2.0, security=0.5)
+    meter.add("shop", "train", sent=3000, received=1000, cpu=1.0)
+    meter.add(AGGREGATOR, "train", cpu=0.25)
     rows = lines(cost_table(meter, ["bank", "shop"]))
     assert ["bank", "2.00 s", "25 %", "1.0 kB", "5.0 kB"] in rows
     assert ["shop", "1.00 s", "-", "3.0 kB", "1.0 kB"] in rows
@@ -59,5 +59,5 @@ def test_the_four_stand_side_by_side() -> None:
 
 def test_names_are_not_read_as_markup() -> None:
     meter = Meter()
-    meter.add("[b]x[/b]", "train", Cost())
+    meter.add("[b]x[/b]", "train")
     assert any(row[0] == "[b]x[/b]" for row in lines(cost_table(meter, ["[b]x[/b]"])) if row)

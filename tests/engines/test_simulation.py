@@ -31,8 +31,9 @@ def test_training_learns_what_the_features_say():
     job = job_of((2, 1), rounds=300, training={"learning_rate": 0.3})
     rows = rows_of(job, rows=400)
     batches = rows[ACTIVE].batches
-    signal = rows[ACTIVE].features.sum(axis=1) + rows["b0"].features[batches._partners["b0"]].sum(axis=1)
-    batches._labels = (np.where(batches._partners["b0"] >= 0, signal, 0) > 0).astype(np.float32)
+    partners = batches.partner_rows("b0", np.arange(400))
+    signal = rows[ACTIVE].features.sum(axis=1) + rows["b0"].features[partners].sum(axis=1)
+    batches._labels[:400] = np.where(partners >= 0, signal, 0) > 0
     result = Federation(job, rows, keep=False).simulation.train()
     assert result.metrics["accuracy"] > 0.9
 

@@ -142,8 +142,9 @@ def test_any_flipped_bit_in_a_carried_key_is_refused(data):
     field = data.draw(st.sampled_from(["public_key", "signature", "issued_round"]))
     forged = with_flipped_bit(data, share.announcement, field)
     deputy.make_envelopes()
-    with pytest.raises(CryptoError):
+    with pytest.raises(ERRORS):  # a date of issue that lies too early is refused before the signature is read
         deputy.ask(ACTIVE, deputy.round_for(ACTIVE, announcements=[forged]))
+    assert deputy.party(ACTIVE)._keys.latest_of("b0") != forged.key_id
 
 
 @given(st.data())

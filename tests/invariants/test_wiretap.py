@@ -66,7 +66,7 @@ class Secrets:
 
         def built():
             reply = build()
-            self.features.append(party.model._features.numpy().astype(np.float64))
+            self.features.append(party.model._table.astype(np.float64))
             self._watch_model(party.model, is_replicated)
             return reply
 

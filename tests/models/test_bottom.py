@@ -160,8 +160,7 @@ def test_arrays_cut_out_of_a_message_give_the_same_bits(spec: ModelSpec) -> None
         bottom = bottom_of(spec)
         embedding = bottom.forward(pick(batch(0, 1, 2)), training=True)
         gradient = bottom.backward(pick(some_gradient(3)))
-        bottom.apply(pick(gradient))
-        found.append((embedding.tobytes(), bottom.dump()))
+        found.append((embedding.tobytes(), gradient.tobytes()))
     assert found[0] == found[1]
 
 

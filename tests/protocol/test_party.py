@@ -401,8 +401,8 @@ def test_a_greeting_without_a_proper_run_and_round_is_refused(deputy, changes):
 def test_an_old_greeting_does_not_keep_a_party_from_its_run(deputy):
     """Anybody on the wire can repeat one; it binds only once the session has carried a request."""
     deputy.party("a0").handle(signed(deputy, hello(deputy, run_id=b"yesterday's run.", incarnation=7)))
-    deputy.greet("a0")
-    deputy.ask("a0", Deliver([], []))
+    deputy.greet(*EVERYBODY)
+    deputy.ask("a0", Deliver([], deputy.news("a0")))
     with pytest.raises(RemoteProtocolError, match="part of another run"):
         deputy.party("a0").handle(signed(deputy, hello(deputy, run_id=b"yesterday's run.", incarnation=7)))
 

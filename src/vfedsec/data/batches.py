@@ -41,8 +41,9 @@ class TableBatches:
         """
         self._batch_size = batch_size
         self._rows_by_kind = dict(rows_by_kind)
-        self._partners = dict(partners)
-        self._labels = labels
+        # One entry more at the end: that is where `ABSENT_ROW`, -1, leads.
+        self._partners = {party: np.append(theirs, np.int32(ABSENT_ROW)) for party, theirs in partners.items()}
+        self._labels = None if labels is None else np.append(labels, np.float32(0))
         self._ids = tuple(ids)
         self._seed = seed
         self._last_order: tuple[tuple[BatchKind, int], Rows] | None = None
@@ -108,11 +109,11 @@ class TableBatches:
         """Their labels (batch,), zeros for `ABSENT_ROW`."""
         if self._labels is None:
             return np.zeros(len(rows), dtype=np.float32)
-        return np.where(rows == ABSENT_ROW, np.float32(0), self._labels[rows])
+        return self._labels[rows]
 
     def partner_rows(self, party: str, rows: Rows) -> Rows:
         """The same rows in that passive party's row numbers, `ABSENT_ROW` where it holds none."""
-        return np.where(rows == ABSENT_ROW, np.int32(ABSENT_ROW), self._partners[party][rows])
+        return self._partners[party][rows]
 
     def ids_of(self, rows: Rows) -> list[str]:
         """Whose these rows are, leaving out `ABSENT_ROW`."""

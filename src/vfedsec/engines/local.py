@@ -10,7 +10,7 @@ from typing import Protocol
 
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.engines.faults import Fault, Faults
-from vfedsec.engines.metering import Cost, Meter, cpu_clock, wall_clock
+from vfedsec.engines.metering import Meter, Stopwatch, wall_clock
 from vfedsec.errors import CryptoError, ProtocolError
 from vfedsec.protocol.secure_layer import SecureLayer
 from vfedsec.protocol.switchboard import Exchange, Replies
@@ -45,7 +45,7 @@ class LocalEngine:
         self._deadline = deadline
         self._faults = faults or Faults()
         self._tap = tap
-        self._returned_at = cpu_clock()
+        self._watch = Stopwatch()
 
     def exchange(self, exchange: Exchange) -> Replies:
         """See `Engine`."""
@@ -64,9 +64,9 @@ class LocalEngine:
                 received[party] = self._faults.reply(exchange, party, reply)
             if self._tap:
                 self._tap(exchange, party, request, received.get(party))
+                self._watch.lap()  # nobody's time
         if exchange.awaited - received.keys() - gone.keys():
             self.now += self._deadline
-        self._returned_at = cpu_clock()
         return Replies(received, gone, self.now)
 
     def _deliver(self, exchange: Exchange, party: str, request: bytes, gone: dict[str, str]) -> bytes | None:
@@ -77,21 +77,21 @@ class LocalEngine:
                 reply = self._handle(exchange, party, arriving)
             except (ProtocolError, CryptoError) as error:
                 gone[party] = f"refused: {error}"
+                self._watch.lap()  # nobody's time
             else:
                 gone.pop(party, None)
         return reply
 
     def _handle(self, exchange: Exchange, party: str, request: bytes) -> bytes:
         handler = self.parties[party]
-        cpu, wall, security = cpu_clock(), wall_clock(), handler.secure.seconds
+        wall, security = wall_clock(), handler.secure.seconds
         reply = handler.handle(request)
-        cpu, wall = cpu_clock() - cpu, wall_clock() - wall
+        wall, cpu = wall_clock() - wall, self._watch.lap()
         # The layer reads the cheap clock: its stretches count as much of the CPU time as of the time in all.
         security = (handler.secure.seconds - security) * min(1.0, cpu / wall)
-        self.meter.add(party, exchange.kind, Cost(1, len(reply), len(request), cpu, security))
+        self.meter.add(party, exchange.kind, sent=len(reply), received=len(request), cpu=cpu, security=security)
         return reply
 
     def _meter_aggregator(self, exchange: Exchange) -> None:
         """The aggregator's time since the last replies, counted to the exchange that it led to."""
-        cost = Cost(1, cpu_seconds=cpu_clock() - self._returned_at)
-        self.meter.add(AGGREGATOR, exchange.kind, cost)
+        self.meter.add(AGGREGATOR, exchange.kind, cpu=self._watch.lap())

@@ -34,8 +34,8 @@ class TorchBottom:
         width: int,
         optimizer: Callable[[int], Optimizer],
     ) -> None:
-        self._features = _with_zero_row(features)
-        self._rows = len(self._features) - 1
+        self._table = _with_zero_row(features).numpy()
+        self._rows = len(self._table) - 1
         self._width = width
         self._flat = FlatParameters(module)
         self._gradient = self._flat.gradient.numpy()
@@ -99,10 +99,10 @@ class TorchBottom:
         self._pass.forget()
 
     def apply(self, gradient: Floats) -> None:
-        """One optimizer step with this flat gradient (size,)."""
+        """One optimizer step with this flat gradient (size,), in memory that may be written to."""
         if gradient.shape != (self.size,):
             raise LocalProtocolError(f"a parameter gradient has shape {gradient.shape}, expected {(self.size,)}")
-        self._optimizer.step(self._flat.values, aligned_tensor(gradient))
+        self._optimizer.step(self._flat.values, torch.from_numpy(gradient))
 
     def dump(self) -> bytes:
         """Parameters, buffers and optimizer state."""
@@ -131,8 +131,10 @@ class TorchBottom:
         return np.flatnonzero(rows != ABSENT_ROW).astype(np.int32)
 
     def _gather(self, rows: Rows) -> Tensor:
-        indices = np.where(rows == ABSENT_ROW, np.int32(self._rows), rows)
-        return self._features.index_select(0, torch.from_numpy(indices))
+        # `wrap` makes -1, which is `ABSENT_ROW`, the last row of the table: the zero row.
+        gathered = torch.empty(len(rows), *self._table.shape[1:])
+        np.take(self._table, rows, axis=0, out=gathered.numpy(), mode="wrap")
+        return gathered
 
 
 def build_bottom(

@@ -5,6 +5,7 @@ It adds to every slice of the embedding, so that no group's embedding stands alo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,14 @@ from vfedsec.protocol.passive import ENVELOPE
 from vfedsec.protocol.seats import Seat
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """The rows of a batch, and every passive party's own numbers for them."""
+
+    rows: Rows
+    partners: dict[str, Rows]
+
+
 class ActiveParty(Party):
     """See the module."""
 
@@ -26,7 +35,7 @@ class ActiveParty(Party):
 
     def __init__(self, setup: PartySetup, *, restarted: bool = False) -> None:
         self._batches: Batches | None = None
-        self._chosen: dict[Batch, Rows] = {}
+        self._chosen: dict[Batch, _Choice] = {}
         super().__init__(setup, restarted=restarted)
         self._last_batch: Batch | None = None
         self._forwarded_round = 0
@@ -59,10 +68,10 @@ class ActiveParty(Party):
         )
 
     def _round(self, message: Round) -> Share:
-        seat = self.secure.timed(lambda: self._seats.take("round", message.roster, message.announcements))
+        seat = self.secure.timed(self._seats.take, "round", message.roster, message.announcements)
         self._take_results(message)
         shares, labels, valid = self._forward(message, seat)
-        envelopes = self.secure.timed(lambda: self._envelopes(message, seat))
+        envelopes = self.secure.timed(self._envelopes, message, seat)
         return Share(
             message.round_index,
             shares,
@@ -79,9 +88,10 @@ class ActiveParty(Party):
         if batch is None:
             return {}, None, 0
         self._check_turn(batch, message.round_index)
-        rows = self._rows(batch)
+        choice = self._choice(batch)
+        rows = choice.rows
         embedding = self.model.forward(rows, training=batch.kind == "train")
-        self._bare = self._not_held(rows, seat)
+        self._bare = self._not_held(choice, seat)
         for columns, alone in self._bare:
             embedding[alone, columns] = 0
         self._last_batch, self._forwarded_round = batch, message.round_index
@@ -106,11 +116,11 @@ class ActiveParty(Party):
             raise RemoteProtocolError(f"{self.name} cannot take batch {place} of {batch.kind!r} in round {round_index}")
         self._furthest[batch.kind] = place
 
-    def _not_held(self, rows: Rows, seat: Seat) -> list[tuple[slice, Rows]]:
+    def _not_held(self, choice: _Choice, seat: Seat) -> list[tuple[slice, Rows]]:
         """For each slice the rows that nobody else in the roster holds: there this party's embedding would be bare."""
         slices: dict[int, list[Rows]] = {}
         for party in seat.pairs:
-            slices.setdefault(self.roles.slice_of(party), []).append(self.batches.partner_rows(party, rows))
+            slices.setdefault(self.roles.slice_of(party), []).append(choice.partners[party])
         bare = []
         for index, held in slices.items():
             alone = np.flatnonzero(np.maximum.reduce(held) == ABSENT_ROW)
@@ -118,12 +128,14 @@ class ActiveParty(Party):
                 bare.append((self.roles.slices[index], alone.astype(np.int32)))
         return bare
 
-    def _rows(self, batch: Batch) -> Rows:
+    def _choice(self, batch: Batch) -> _Choice:
         if batch not in self._chosen:
-            self._chosen = {batch: self._choose(batch)}  # the next round asks for it again
+            rows = self._rows(batch)
+            partners = {party: self.batches.partner_rows(party, rows) for party in self.roles.passive}
+            self._chosen = {batch: _Choice(rows, partners)}  # the next round asks for it again
         return self._chosen[batch]
 
-    def _choose(self, batch: Batch) -> Rows:
+    def _rows(self, batch: Batch) -> Rows:
         if not 0 <= batch.index < self.batches.count(batch.kind) or batch.epoch < 0:
             raise RemoteProtocolError(
                 f"{self.name} has no batch {batch.index} of {batch.kind!r} in epoch {batch.epoch}"
@@ -141,14 +153,14 @@ class ActiveParty(Party):
         """The next batch, sealed for every passive party whose key is known, in the roster or not."""
         if message.next_batch is None:
             return {}
-        rows = self._rows(message.next_batch)
+        choice = self._choice(message.next_batch)
         round_index = message.round_index + 1
         self._sealed_for = (round_index, message.next_batch)
         envelopes = {}
         for party in self.roles.passive:
             pair = seat.pairs.get(party) or self._latest_pair(party, seat.own_key_id)
             if pair is not None:
-                body = self.batches.partner_rows(party, rows).astype("<i4", copy=False).tobytes()
+                body = choice.partners[party].astype("<i4", copy=False).tobytes()
                 sealed = memoryview(pair.outgoing(ENVELOPE).seal(round_index, body))
                 envelopes[party] = Envelope(round_index, pair.own_key_id, pair.partner_key_id, sealed)
         return envelopes
@@ -175,7 +187,7 @@ class ActiveParty(Party):
         if batch is None or batch.kind != "predict" or len(raw) != expected:
             raise RemoteProtocolError(f"{self.name} cannot accept outputs it did not ask for")
         outputs = np.frombuffer(raw, "<f4").reshape(self.roles.batch_size, -1).copy()
-        rows = self._choose(batch).tolist()
+        rows = self._rows(batch).tolist()
         self.outputs |= {row: values for row, values in zip(rows, outputs, strict=True) if row != ABSENT_ROW}
 
     def _finish(self, message: Finish) -> Farewell:

@@ -16,6 +16,7 @@ from vfedsec.protocol.conclusion import Conclusion, RoundInput, RoundOutput, Wor
 from vfedsec.protocol.dialogue import AggregatorSetup, Dialogue, Program, pause
 from vfedsec.protocol.incoming import Incoming
 from vfedsec.protocol.interfaces import BatchKind
+from vfedsec.protocol.outgoing import Roster
 from vfedsec.protocol.schedule import Schedule, one_pass, rounds_planned, training_schedule
 from vfedsec.protocol.secure_layer import ShareFormats
 from vfedsec.protocol.states import AggregatorState, check_step
@@ -113,7 +114,7 @@ class Aggregator(Dialogue):
         if self.roles.active in self._membership.away and schedule.current is not None:
             yield from self._recover(schedule.current)
 
-    def _can_go_on(self, roster: tuple[str, ...]) -> bool:
+    def _can_go_on(self, roster: Roster) -> bool:
         if self.job.dropout.policy == "discard" and self._membership.away:
             return False
         return bool(roster) and self.roles.active not in self._membership.away
@@ -131,7 +132,7 @@ class Aggregator(Dialogue):
         yield from self._greet(needed, AggregatorState.WAITING, everybody=False, delay=delay)
         yield from self._plan(batch)
 
-    def _round_exchange(self, schedule: Schedule, roster: tuple[str, ...]) -> Program:
+    def _round_exchange(self, schedule: Schedule, roster: Roster) -> Program:
         batch = schedule.current
         assert batch is not None
         self._round_index += 1
@@ -180,7 +181,7 @@ class Aggregator(Dialogue):
 
     # -- replies --
 
-    def _read_round(self, batch: m.Batch, roster: tuple[str, ...], replies: Mapping[str, m.Share]) -> RoundInput:
+    def _read_round(self, batch: m.Batch, roster: Roster, replies: Mapping[str, m.Share]) -> RoundInput:
         slices = {party: {self.roles.slice_of(party)} for party in roster}
         slices[self.roles.active] = {index for indices in slices.values() for index in indices}
         shares: dict[str, Words] = {}

@@ -28,7 +28,7 @@ class Fusion:
         A slice counts only if its masking set is complete: with one share missing the masks of the others stand in it.
         """
         rows = self._roles.batch_size
-        embedding = np.zeros((rows, self._roles.width), np.float32)
+        embedding = np.empty((rows, self._roles.width), np.float32)
         present = []
         for index, columns in enumerate(self._roles.slices):
             members = masking_sets.get(index, frozenset())
@@ -37,4 +37,6 @@ class Fusion:
             if usable:
                 total = self._numbers.add([shares[party][index] for party in sorted(members)])
                 embedding[:, columns] = self._numbers.values(total).reshape(rows, -1)
+            else:
+                embedding[:, columns] = 0
         return embedding, tuple(present)

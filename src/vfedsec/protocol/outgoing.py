@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,10 @@ class Carry:
     outputs: Floats | None = None
 
 
+Roster = Mapping[str, list[m.BlindSum]]
+"""The passive parties that take part in a round, and the sums that bring each one's replica up to date."""
+
+
 class Outgoing:
     """Requests, made from what the last round left and from who is there."""
 
@@ -43,14 +47,12 @@ class Outgoing:
         """The keys of the last round's roster."""
         self._news: dict[str, list[Announcement]] = {}
 
-    def roster(self) -> tuple[str, ...]:
+    def roster(self) -> Roster:
         """The passive parties that can take part: they answer, have an envelope, and their replica is current or can
         be brought up to date."""
-        return tuple(
-            party
-            for party in self._membership.present()
-            if party in self.envelopes and self._replicas.sums_for(party) is not None
-        )
+        present = (party for party in self._membership.present() if party in self.envelopes)
+        sums = {party: self._replicas.sums_for(party) for party in present}
+        return {party: chain for party, chain in sums.items() if chain is not None}
 
     def plan(self, round_index: int, next_batch: m.Batch) -> dict[str, m.Request]:
         """For the active party: make the envelopes of the next round, whose batch this is."""
@@ -67,7 +69,7 @@ class Outgoing:
         }
 
     def round(
-        self, round_index: int, batch: m.Batch, next_batch: m.Batch | None, roster: Sequence[str]
+        self, round_index: int, batch: m.Batch, next_batch: m.Batch | None, roster: Roster
     ) -> dict[str, m.Request]:
         """For everybody in the roster and the active party: one mini-batch."""
         active = self._roles.active
@@ -85,7 +87,7 @@ class Outgoing:
             )
         }
         receivers = self._receivers(roster)
-        for party in roster:
+        for party, sums in roster.items():
             sharing = (active, *self._roles.sharing(self._roles.slice_of(party)))
             requests[party] = m.Round(
                 round_index,
@@ -93,7 +95,7 @@ class Outgoing:
                 roster=[members[other] for other in sharing if other in members],
                 announcements=self.tell(party),
                 gradient=self._gradient_for(party),
-                updates=self._replicas.sums_for(party) or [],
+                updates=sums,
                 envelope=self.envelopes[party],
                 donate_to=receivers.get(party, []),
                 donation=self._replicas.letter_for(party),
@@ -177,7 +179,7 @@ class Outgoing:
                 self._replicas.add(name, members, self.carry.round_index, words)
         self.carry.summed = True
 
-    def _receivers(self, roster: Sequence[str]) -> dict[str, list[m.Member]]:
+    def _receivers(self, roster: Roster) -> dict[str, list[m.Member]]:
         """Which member gives its model to which of its group that has fallen behind."""
         receivers: dict[str, list[m.Member]] = {}
         for party in self._membership.present():

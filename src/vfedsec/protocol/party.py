@@ -108,7 +108,7 @@ class Party:
         if self._channel is None:
             raise RemoteProtocolError(f"{self.name} cannot accept a request: nobody has greeted it")
         channel = self._channel
-        self.secure.timed(lambda: channel.check(frame))
+        self.secure.timed(channel.check, frame)
         self._is_committed = True
         repeated = self._repeated(frame)
         if repeated is not None:
@@ -118,7 +118,7 @@ class Party:
         self._last_exchange = frame.exchange
         reply = self._answer(message)
         self.state = following
-        data: bytes = self.secure.timed(lambda: channel.protect(frame.exchange, reply))
+        data = self.secure.timed(channel.protect, frame.exchange, reply)
         self._keep(frame, data)
         return data
 
@@ -292,13 +292,12 @@ class Party:
         self._rounds_with_key += 1
         if self._rounds_with_key >= self.job.security.rekey_every and self._keys.newest.key_id == roster_key_id:
             self._rounds_with_key = 0
-            self.secure.timed(lambda: self._keys.renew(round_index))
+            self.secure.timed(self._keys.renew, round_index)
         if self._keys.retire_before(roster_key_id):
             self._seats.clear()
         if self._keys.newest.key_id == roster_key_id:
             return None
-        announcement: Announcement = self.secure.timed(self._keys.announcement)
-        return announcement
+        return self.secure.timed(self._keys.announcement)
 
 
 def _series(version: str) -> str:

@@ -100,7 +100,7 @@ class PassiveParty(Party):
     def _round(self, message: Round) -> Share:
         if self.model_round == _NO_ROUND and message.donation is None:
             raise RemoteProtocolError(f"{self.name} cannot take part: it was restarted and has no model")
-        seat, rows = self.secure.timed(lambda: self._sit_and_open(message))  # (1)
+        seat, rows = self.secure.timed(self._sit_and_open, message)  # (1)
         self._take_results(message)
         training = message.batch is not None and message.batch.kind == "train"
         embedding = self.model.forward(rows, training=training)  # (2)

@@ -7,7 +7,7 @@ does neither. Rounding noise is a stream of the party's own, so the numbers are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from vfedsec.crypto.prg import fastest_keystream
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import Floats
 from vfedsec.quantization import FixedPoint, NumberPlan, plan
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 _PLAIN = np.dtype("<f4")
 _NOISE = np.dtype("<u4")
@@ -117,11 +120,11 @@ class SecureLayer:
         self.seconds += self._clock() - start
         return values
 
-    def timed(self, work: Callable[[], Any]) -> Any:
+    def timed(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Do other work of the layer (keys, envelopes) on its clock."""
         start = self._clock()
         try:
-            return work()
+            return work(*args, **kwargs)
         finally:
             self.seconds += self._clock() - start
 
