@@ -55,22 +55,43 @@ class FixedPoint:
         """Binary digits behind the point that decide the rounding: as many as a 32-bit integer has left."""
         return min(_MOST_FRACTION_BITS, 31 - self.range_bits)
 
+    @cached_property
+    def _fine_scale(self) -> np.float32:
+        return self.scale * np.float32(2**self.fraction_bits)
+
+    @cached_property
+    def _fine_limit(self) -> np.float32:
+        return self.limit * np.float32(2**self.fraction_bits)
+
+    @cached_property
+    def _fraction(self) -> np.uint32:
+        return np.uint32(2**self.fraction_bits - 1)
+
+    @cached_property
+    def _shift(self) -> np.int32:
+        return np.int32(self.fraction_bits)
+
+    @cached_property
+    def _unit(self) -> np.float32:
+        return np.float32(1) / self.scale
+
     def encode(self, values: NDArray[np.float32], noise: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """Words, and how many values had to be clipped. `noise` is uniform, one word a value; it is used up.
 
         Raises `DataError` for a value that is not a number.
         """
-        fine = np.multiply(values, self.scale * np.float32(2**self.fraction_bits), order="C")
-        clipped = self._clip(fine)
-        noise &= np.uint32(2**self.fraction_bits - 1)
-        integers = fine.astype(np.int32)
-        integers += noise.view(np.int32).reshape(integers.shape)
-        integers >>= self.fraction_bits  # up with the probability of the fraction, else down
-        return integers.astype(self.signed, copy=False).view(self.words), clipped
+        fine = np.multiply(values, self._fine_scale, order="C")
+        flat = fine.reshape(-1)
+        clipped = self._clip(flat)
+        np.bitwise_and(noise, self._fraction, noise)
+        integers = flat.astype(np.int32)
+        np.add(integers, noise.view(np.int32), integers)
+        np.right_shift(integers, self._shift, integers)  # up with the probability of the fraction, else down
+        return integers.astype(self.signed, copy=False).view(self.words).reshape(fine.shape), clipped
 
     def _clip(self, fine: NDArray[np.float32]) -> int:
-        limit = self.limit * np.float32(2**self.fraction_bits)
-        if fine.size == 0 or (fine.min() >= -limit and fine.max() <= limit):
+        limit = self._fine_limit
+        if fine.size == 0 or (np.minimum.reduce(fine) >= -limit and np.maximum.reduce(fine) <= limit):
             return 0
         if not np.isfinite(fine).all():
             raise DataError("an embedding or gradient is not finite: lower training.learning_rate or scale the inputs")
@@ -81,7 +102,7 @@ class FixedPoint:
     def decode(self, words: NDArray[Any]) -> NDArray[np.float32]:
         """The values that words (or their wrapped sum) stand for."""
         values: NDArray[np.float32] = words.view(self.signed).astype(np.float32)
-        values *= np.float32(1) / self.scale
+        values *= self._unit
         return values
 
 
