@@ -113,9 +113,16 @@ def test_another_run_over_the_same_rows_aligns_nothing_anew():
     assert models == {name: state for name, state in first.weights().items() if name != "top"}
 
 
-def test_a_table_is_needed_for_every_party():
+def test_another_run_can_be_asked_for_before_the_first():
+    federation = Federation(job_of())
+    federation.simulation.again(job_of()).prepare()
+    assert federation.simulation.rows.keys() == federation.parties.keys()
+
+
+@pytest.mark.parametrize("make", [Simulation.from_tables, Simulation.from_prepared])
+def test_rows_are_needed_for_every_party(make):
     with pytest.raises(ConfigError, match="found none for active, a0, a1, b0"):
-        Simulation.from_tables(job_of(), {})
+        make(job_of(), {})
 
 
 def test_the_jobs_own_dropouts_are_used_unless_others_are_given():

@@ -10,7 +10,7 @@ exactly; ephemeral keys are fresh every time, and nothing depends on them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,9 +126,7 @@ class Simulation:
         options: Options | None = None,
     ) -> Simulation:
         """From one table a party."""
-        missing = [name for name in (job.active.party, *job.passive_parties) if name not in tables]
-        if missing:
-            raise ConfigError(f"expected a table for every party, found none for {', '.join(missing)}")
+        _check_complete(job, tables, "a table")
 
         def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
             if name == job.active.party:
@@ -140,6 +138,7 @@ class Simulation:
     @classmethod
     def from_prepared(cls, job: Job, rows: Mapping[str, PreparedParty], options: Options | None = None) -> Simulation:
         """From rows that are encoded and aligned already."""
+        _check_complete(job, rows, "prepared rows")
 
         def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
             return _prepared(job, name, rows[name], build)
@@ -148,6 +147,7 @@ class Simulation:
 
     def again(self, job: Job, options: Options | None = None) -> Simulation:
         """A new run over the same prepared rows, without aligning and encoding anew."""
+        self.prepare()
         return Simulation.from_prepared(job, self.rows, options)
 
     # -- running --
@@ -252,6 +252,12 @@ class Simulation:
 
 
 _NOTHING = PreparedParty(np.empty((0, 0), np.float32))
+
+
+def _check_complete(job: Job, given: Collection[str], what: str) -> None:
+    missing = [name for name in (job.active.party, *job.passive_parties) if name not in given]
+    if missing:
+        raise ConfigError(f"expected {what} for every party, found none for {', '.join(missing)}")
 
 
 def _prepared(job: Job, name: str, kept: PreparedParty, build: BuildModel) -> Preparation:
