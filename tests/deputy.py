@@ -9,6 +9,7 @@ from federation import ACTIVE, Federation
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.messages import Batch, Deliver, Envelope, Finish, Member, Round, Share, Update
 
+EVERYBODY = (ACTIVE, "a0", "a1", "b0")
 TRAIN = Batch("train", 0, 0)
 
 

@@ -3,21 +3,13 @@
 import numpy as np
 import pytest
 
-from deputy import Deputy
+from deputy import EVERYBODY, Deputy
 from federation import ACTIVE, Federation, job_of
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import ABSENT_ROW
 from vfedsec.protocol.messages import Batch, Prepare, Share
 
-EVERYBODY = (ACTIVE, "a0", "a1", "b0")
 TEST = Batch("test", 0, 0)
-
-
-@pytest.fixture
-def built():
-    deputy = Deputy(Federation(job_of(), watched=False))
-    deputy.build()
-    return deputy
 
 
 def test_it_says_how_many_batches_a_pass_takes():

@@ -354,7 +354,7 @@ def test_a_late_reply_is_never_opened():
     federation = started()
     federation.script.lose("b0", MIDDLE)
     federation.train_rounds(1)
-    _, late = list(federation.parties["b0"]._replies.values())[-1]
+    _, late = list(federation.parties["b0"]._cache._replies.values())[-1]
     federation.script.replies["b0"] = lambda data: late
     ended = federation.train_rounds(1)
     assert ended[0].missing == ("b0",)

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from deputy import Deputy
+from deputy import EVERYBODY, Deputy
 from federation import ACTIVE, Federation, job_of
 from vfedsec.config.digest import job_digest
 from vfedsec.config.job import AGGREGATOR
@@ -14,15 +14,11 @@ from vfedsec.protocol import session
 from vfedsec.protocol.messages import BlindSum, Finish, Hello, Letter, Member
 from vfedsec.protocol.states import PartyState
 
-EVERYBODY = (ACTIVE, "a0", "a1", "b0")
-
 
 @pytest.fixture
-def forwarded():
-    deputy = Deputy(Federation(job_of(), watched=False))
-    deputy.build()
-    deputy.forward(*EVERYBODY)
-    return deputy
+def forwarded(built):
+    built.forward(*EVERYBODY)
+    return built
 
 
 def gradient(deputy, name, value=0.1):

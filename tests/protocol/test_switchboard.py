@@ -2,18 +2,12 @@
 
 import pytest
 
-from deputy import Deputy
-from federation import ACTIVE, Federation, job_of
+from federation import ACTIVE
 from vfedsec.crypto.keys import EphemeralKey, announce
 from vfedsec.errors import CryptoError, OpenFailed, RemoteProtocolError
 from vfedsec.protocol import messages as m
 from vfedsec.protocol import session
 from vfedsec.protocol.switchboard import Exchange, attempt
-
-
-@pytest.fixture
-def deputy():
-    return Deputy(Federation(job_of(), watched=False))
 
 
 def welcome(deputy, name, *, by=None, of=None, answering=None):

@@ -39,11 +39,11 @@ from vfedsec.protocol.messages import (
     decode_request,
 )
 from vfedsec.protocol.messages import Mail as MailReply
+from vfedsec.protocol.reply_cache import ReplyCache
 from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.seats import Seats
 from vfedsec.protocol.secure_layer import SecureLayer
 
-_REPLIES_KEPT = 2
 _MOST_ROUNDS = 1 << 62
 _PREPARATION = "preparation"
 
@@ -85,10 +85,9 @@ class Party:
         self._keys = KeyRing(setup.name, setup.identity, setup.identities, setup.entropy, self.secure.scratch)
         self._channel: session.Channel | None = None
         self._is_committed = False
-        self._last_exchange = -1
+        self._cache = ReplyCache(setup.name)
         self._last_round = -1
         self._rounds_with_key = 0
-        self._replies: dict[int, tuple[bytes, bytes]] = {}
         self._letters = Letterbox(setup.name, self._keys)
         self._has_begun = False
         self._seats = Seats(setup.name, self.roles.partners(setup.name), self._keys)
@@ -110,33 +109,17 @@ class Party:
         channel = self._channel
         self.secure.timed(channel.check, frame)
         self._is_committed = True
-        repeated = self._repeated(frame)
+        repeated = self._cache.repeated(frame)
         if repeated is not None:
             return repeated
         message = decode_request(frame.body)
         following = self._next_state(message)
-        self._last_exchange = frame.exchange
+        self._cache.enter(frame)
         reply = self._answer(message)
         self.state = following
         data = self.secure.timed(channel.protect, frame.exchange, reply)
-        self._keep(frame, data)
+        self._cache.keep(frame, data)
         return data
-
-    def _repeated(self, frame: session.Frame) -> bytes | None:
-        """The very same bytes for the very same request. Raises for any other request that is not new."""
-        trailer, reply = self._replies.get(frame.exchange, (b"", b""))
-        if reply and trailer == frame.trailer:
-            return reply
-        if frame.exchange <= self._last_exchange:
-            raise RemoteProtocolError(
-                f"{self.name} cannot accept exchange {frame.exchange}: it has seen {self._last_exchange}"
-            )
-        return None
-
-    def _keep(self, frame: session.Frame, reply: bytes) -> None:
-        self._replies[frame.exchange] = (frame.trailer, reply)
-        while len(self._replies) > _REPLIES_KEPT:
-            del self._replies[next(iter(self._replies))]
 
     def _next_state(self, message: Request) -> states.PartyState:
         event = states.event_of(message)
@@ -168,13 +151,13 @@ class Party:
         following = self._next_state(message)
         context = self._context_of(message)
         if context == self._keys.context:
-            repeated = self._repeated(frame)
+            repeated = self._cache.repeated(frame)
             if repeated is not None:
                 return repeated
         else:
             self._last_round = -1
         self._keys.begin(context)
-        self._last_exchange = frame.exchange
+        self._cache.enter(frame)
         key = self._keys.renew(message.round_index)
         self._rounds_with_key = 0
         self._channel = session.channel_with(key, message.public_key, context, self.name, at_party=True)
@@ -183,7 +166,7 @@ class Party:
         self.state = following
         welcome = Welcome(self._keys.announcement(), self.model_round, vfedsec.__version__)
         data = session.sign(self._setup.identity, frame.exchange, welcome, answering=request)
-        self._keep(frame, data)
+        self._cache.keep(frame, data)
         return data
 
     def _context_of(self, hello: Hello) -> RunContext:
