@@ -189,7 +189,7 @@ def test_narrow_words_take_the_largest_range_that_fits():
 @pytest.mark.parametrize(("word_bits", "allowed"), [(16, 14), (32, 30)])
 def test_a_range_that_could_overflow_is_refused_by_name(word_bits, allowed):
     job = job_of((2, 1), word_bits=word_bits, security={"range_bits": allowed + 1})
-    with pytest.raises(QuantizationOverflow, match=rf"\[security.range_bits\]: expected at most {allowed}, got"):
+    with pytest.raises(QuantizationOverflow, match=rf"\[security.range_bits\]: expected at most {allowed}, found"):
         plan(job)
     fine = job_of((2, 1), word_bits=word_bits, security={"range_bits": allowed})
     assert plan(fine).embedding.range_bits == allowed

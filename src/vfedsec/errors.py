@@ -2,8 +2,8 @@
 
     VFedSecError
     ├── ConfigError              a job or party file says something it may not
+    │   └── QuantizationOverflow the numbers of a job do not fit its words
     ├── DataError                a table does not hold what the job needs
-    ├── QuantizationOverflow     the numbers of a job do not fit its words
     ├── CryptoError              a key or a seal does not hold
     │   └── OpenFailed           one wording for every way a sealed message can be bad
     ├── ProtocolError            a message came that may not come
@@ -18,6 +18,9 @@ Messages name what was asked, expected and found. Values of secrets and of data 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class VFedSecError(Exception):
     """The root: catching it catches everything this package raises on purpose."""
@@ -27,18 +30,29 @@ class ConfigError(VFedSecError):
     """A job or party file is refused."""
 
     def __init__(self, message: str, *, file: str = "", key: str = "") -> None:
+        self.message = message
         self.file = file
         self.key = key
         place = " ".join(part for part in (file, f"[{key}]" if key else "") if part)
         super().__init__(f"{place}: {message}" if place else message)
 
 
+class QuantizationOverflow(ConfigError):
+    """The numbers of a job do not fit its words."""
+
+
+@contextmanager
+def naming(*, file: str = "", key: str = "") -> Iterator[None]:
+    """Let a `ConfigError` from within say which file and which key it is about, where it does not say so itself."""
+    try:
+        yield
+    except ConfigError as error:
+        place = {"file": error.file or file, "key": error.key or key}
+        raise type(error)(error.message, **place) from error.__cause__
+
+
 class DataError(VFedSecError):
     """A table does not hold what the job needs."""
-
-
-class QuantizationOverflow(VFedSecError):
-    """The numbers of a job do not fit its words."""
 
 
 class CryptoError(VFedSecError):

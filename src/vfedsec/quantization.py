@@ -146,7 +146,8 @@ def _prove(numbers: FixedPoint, contributors: int, what: str) -> None:
     if largest >= half:
         allowed = most_bits(numbers.word_bits, contributors)
         raise QuantizationOverflow(
-            f"[security.range_bits]: expected at most {allowed}, got {numbers.range_bits}: {contributors} parties "
+            f"expected at most {allowed}, found {numbers.range_bits}: {contributors} parties "
             f"add to {what}, their sum can reach {largest}, and {numbers.word_bits}-bit words hold less than {half}"
-            + ("" if numbers.word_bits == 32 else "; or set security.word_bits = 32")
+            + ("" if numbers.word_bits == 32 else "; or set security.word_bits = 32"),
+            key="security.range_bits",
         )

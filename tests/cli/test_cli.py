@@ -184,6 +184,10 @@ def with_a_network_of_a_strange_package(job_file: Path) -> Path:
     return edited(job_file, 'name = "mlp"\noptions = { hidden = [32] }', 'name = "strange.package:Net"')
 
 
+def with_a_bottom_model_of_strange_options(job_file: Path) -> Path:
+    return edited(job_file, "# The retailer is alone", "model = { options = { hiden = 3 } }\n# The retailer is alone")
+
+
 def that_is_no_toml(job_file: Path) -> Path:
     return edited(job_file, "[task]", "[task")
 
@@ -198,8 +202,9 @@ def that_is_not_there(job_file: Path) -> Path:
     [
         (without_columns, "no_such_column"),
         (without_party_files, "expected the file of every party, found none for 'retailer'"),
-        (with_numbers_that_overflow, "[security.range_bits]: expected at most"),
-        (with_a_network_of_a_strange_package, "strange"),
+        (with_numbers_that_overflow, "edited.toml [security.range_bits]: expected at most"),
+        (with_a_network_of_a_strange_package, "edited.toml [top.model]: import path 'strange.package:Net'"),
+        (with_a_bottom_model_of_strange_options, "edited.toml [groups[0].model]: options of network 'linear'"),
         (that_is_no_toml, "expected TOML"),
         (that_is_not_there, "expected a readable file"),
     ],

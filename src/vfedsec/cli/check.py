@@ -36,11 +36,15 @@ def add_parser(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Carry it out."""
     from vfedsec.config.load import load_job
+    from vfedsec.errors import naming
     from vfedsec.experiments.traffic import traffic
+    from vfedsec.models.registry import check_networks
     from vfedsec.quantization import plan
 
     job = load_job(arguments.job)
-    numbers = plan(job)
+    with naming(file=str(arguments.job)):
+        numbers = plan(job)
+        check_networks(job, arguments.allow_package)
     if job.parties:
         _check_parties(arguments)
     console = result_console()

@@ -14,18 +14,26 @@ _PATH_EXPECTED = "an import path, package.module:Class"
 
 def networks_that_cannot_be_named(job: Job) -> Iterator[Refusal]:
     """Names with a colon that are no import paths, and options that no digest could hold."""
-    for key, model in _models(job):
+    for key, model in models_of(job):
         yield from _model_name(f"{key}.name", model.name)
         yield from _options(f"{key}.options", model.options)
     if job.task.loss and not _is_import_path(job.task.loss):
         yield Refusal("task.loss", _PATH_EXPECTED, shown(job.task.loss))
 
 
-def _models(job: Job) -> Iterator[tuple[str, ModelSpec]]:
+def models_of(job: Job) -> Iterator[tuple[str, ModelSpec]]:
+    """Every network of a job, with the key of the job file that names it."""
     yield "active.model", job.active.model
     for index, group in enumerate(job.groups):
         yield f"groups[{index}].model", group.model
     yield "top.model", job.top.model
+
+
+def model_key(job: Job, party: str) -> str:
+    """The key of the job file that names this party's bottom model."""
+    if party == job.active.party:
+        return "active.model"
+    return next(f"groups[{index}].model" for index, group in enumerate(job.groups) if party in group.parties)
 
 
 def _model_name(key: str, name: str) -> Iterator[Refusal]:

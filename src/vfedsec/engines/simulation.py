@@ -19,21 +19,23 @@ import numpy as np
 
 from vfedsec import trace
 from vfedsec.config.job import AGGREGATOR, Job, ModelSpec
-from vfedsec.config.load import load_job, load_party
+from vfedsec.config.load import load_job
+from vfedsec.config.networks import model_key
 from vfedsec.config.party import PartyFile
 from vfedsec.crypto.keys import RunContext
 from vfedsec.crypto.pairs import derive
 from vfedsec.data.preparation import ActivePreparation, PassivePreparation
 from vfedsec.data.prepared import BuildModel, PreparedRows
-from vfedsec.data.sources import load
 from vfedsec.data.table import Table
 from vfedsec.engines.base import drive
 from vfedsec.engines.faults import Faults, RandomDropouts
+from vfedsec.engines.files import party_files, table_of
 from vfedsec.engines.local import LocalEngine, Tap
 from vfedsec.engines.metering import Meter, wall_clock
 from vfedsec.engines.secrets import Secrets
-from vfedsec.errors import ConfigError
+from vfedsec.errors import ConfigError, naming
 from vfedsec.models.bottom import build_bottom
+from vfedsec.models.registry import check_networks
 from vfedsec.models.top import TorchTop
 from vfedsec.protocol.active import ActiveParty
 from vfedsec.protocol.aggregator import Aggregator, AggregatorSetup, Program
@@ -98,6 +100,7 @@ class Simulation:
         self.job = job
         self.roles = Roles(job)
         self.options = options or Options()
+        check_networks(job, self.options.allowed_packages)
         self.rows: dict[str, PreparedParty] = {}
         """What each party has kept of its preparation."""
         self._secrets = Secrets(job, files or {})
@@ -106,15 +109,19 @@ class Simulation:
         self.engine = LocalEngine(parties, deadline=job.dropout.deadline, faults=self._faults(), tap=self.options.tap)
         self.aggregator = Aggregator(self._aggregator_setup())
         self._is_prepared = False
+        self._job_file = ""
 
     @classmethod
     def from_files(cls, path: Path | str, options: Options | None = None) -> Simulation:
         """From a job file whose `[parties]` name each party's own file."""
         path = Path(path)
         job = load_job(path)
-        files = _party_files(job, path)
-        tables = {name: _table(job, name, *file) for name, file in files.items()}
-        return cls.from_tables(job, tables, files=files, options=options)
+        files = party_files(job, path)
+        tables = {name: table_of(job, name, *file) for name, file in files.items()}
+        with naming(file=str(path)):
+            simulation = cls.from_tables(job, tables, files=files, options=options)
+        simulation._job_file = str(path)
+        return simulation
 
     @classmethod
     def from_tables(
@@ -155,7 +162,8 @@ class Simulation:
     def prepare(self) -> None:
         """Greet, align, encode and build; `train` does it when it has not been done."""
         if not self._is_prepared:
-            self.drive(self.aggregator.begin())
+            with naming(file=self._job_file):
+                self.drive(self.aggregator.begin())
             self._is_prepared = True
             active = self.active
             kept = self.rows[active.name]
@@ -221,15 +229,16 @@ class Simulation:
 
     def _build(self, name: str, features: Floats, width: int, spec: ModelSpec, seed: bytes) -> BottomModel:
         self.rows[name] = PreparedParty(features, self.rows.get(name, _NOTHING).batches)
-        return build_bottom(
-            features,
-            width,
-            spec,
-            seed,
-            self.job.training,
-            self.roles.is_replicated(name),
-            self.options.allowed_packages,
-        )
+        with naming(key=model_key(self.job, name)):
+            return build_bottom(
+                features,
+                width,
+                spec,
+                seed,
+                self.job.training,
+                self.roles.is_replicated(name),
+                self.options.allowed_packages,
+            )
 
     def _aggregator_setup(self) -> AggregatorSetup:
         top_seed = derive(self._secrets.job_seed, "top model")
@@ -267,28 +276,3 @@ def _prepared(job: Job, name: str, kept: PreparedParty, build: BuildModel) -> Pr
         group = next(group for group in job.groups if name in group.parties)
         width, spec = group.width, group.model
     return PreparedRows(kept.features, width, spec, build, kept.batches)
-
-
-def _party_files(job: Job, path: Path) -> dict[str, tuple[PartyFile, Path]]:
-    """Each party's own file and the folder it stands in."""
-    files = {}
-    for name in (job.active.party, *job.passive_parties):
-        if name not in job.parties:
-            raise ConfigError(
-                f"expected the file of every party, found none for {name!r}", file=str(path), key="parties"
-            )
-        party_path = path.parent / job.parties[name]
-        party = load_party(party_path)
-        if party.name != name:
-            raise ConfigError(
-                f"expected {name!r}, as the job says, found {party.name!r}", file=str(party_path), key="name"
-            )
-        files[name] = (party, party_path.parent)
-    return files
-
-
-def _table(job: Job, name: str, party: PartyFile, base: Path) -> Table:
-    if name == job.active.party:
-        return load(party, base, job.active.columns, True)
-    columns = next(group.columns for group in job.groups if name in group.parties)
-    return load(party, base, columns, False)

@@ -9,8 +9,9 @@ import msgspec
 import torch
 from torch import nn
 
-from vfedsec.config.job import ModelSpec
-from vfedsec.errors import ConfigError
+from vfedsec.config.job import Job, ModelSpec
+from vfedsec.config.networks import models_of
+from vfedsec.errors import ConfigError, naming
 from vfedsec.models.import_path import is_import_path, load_class
 from vfedsec.models.networks import (
     CnnOptions,
@@ -62,6 +63,20 @@ def build_module(
         module = _construct(spec, inputs, outputs, allowed_packages)
         _check_output(spec.name, module, inputs, outputs)
     return module.train()
+
+
+def check_networks(job: Job, allowed_packages: Collection[str] = ()) -> None:
+    """Look at the names and options of all networks of a job, as far as that goes without knowing their inputs.
+
+    Raises:
+        ConfigError: As `build_module` would.
+    """
+    for key, spec in models_of(job):
+        with naming(key=key):
+            if is_import_path(spec.name):
+                load_class(spec.name, nn.Module, allowed_packages)
+            else:
+                _registered(spec)
 
 
 def _construct(spec: ModelSpec, inputs: Inputs, outputs: int, allowed_packages: Collection[str]) -> nn.Module:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vfedsec.config.job import Task
-from vfedsec.errors import ConfigError, RemoteProtocolError
+from vfedsec.errors import ConfigError, RemoteProtocolError, naming
 from vfedsec.models.import_path import load_class
 from vfedsec.protocol.interfaces import Floats
 
@@ -129,9 +129,10 @@ def load_custom_loss(task: Task, allowed_packages: Collection[str]) -> nn.Module
     """
     if not task.loss:
         return None
-    loss = load_class(task.loss, nn.Module, allowed_packages)()
-    if any(True for _ in loss.parameters()):
-        raise ConfigError(f"loss {task.loss!r} has parameters, and nothing would train them")
+    with naming(key="task.loss"):
+        loss = load_class(task.loss, nn.Module, allowed_packages)()
+        if any(True for _ in loss.parameters()):
+            raise ConfigError(f"loss {task.loss!r} has parameters, and nothing would train them")
     return loss
 
 

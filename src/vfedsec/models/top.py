@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from vfedsec.config.job import Job
-from vfedsec.errors import LocalProtocolError
+from vfedsec.errors import LocalProtocolError, naming
 from vfedsec.models.arrays import aligned_tensor
 from vfedsec.models.batch_norm import PaddedBatchNorm
 from vfedsec.models.closed_form import closed_form_step
@@ -121,5 +121,6 @@ class TorchTop:
 def _build_head(job: Job, seed: bytes, allowed_packages: Collection[str]) -> Head:
     width = job.embedding_width
     norm = PaddedBatchNorm(width) if job.top.batch_norm else None
-    model = build_module(job.top.model, width, job.output_width, seed, allowed_packages)
+    with naming(key="top.model"):
+        model = build_module(job.top.model, width, job.output_width, seed, allowed_packages)
     return Head(norm, job.top.activation == "relu", model)

@@ -1,0 +1,38 @@
+"""The files that a simulation reads: every party's own, and the table it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vfedsec.config.job import Job
+from vfedsec.config.load import load_party
+from vfedsec.config.party import PartyFile
+from vfedsec.data.sources import load
+from vfedsec.data.table import Table
+from vfedsec.errors import ConfigError
+
+
+def party_files(job: Job, path: Path) -> dict[str, tuple[PartyFile, Path]]:
+    """Each party's own file and the folder it stands in. Raises `ConfigError`."""
+    files = {}
+    for name in (job.active.party, *job.passive_parties):
+        if name not in job.parties:
+            raise ConfigError(
+                f"expected the file of every party, found none for {name!r}", file=str(path), key="parties"
+            )
+        party_path = path.parent / job.parties[name]
+        party = load_party(party_path)
+        if party.name != name:
+            raise ConfigError(
+                f"expected {name!r}, as the job says, found {party.name!r}", file=str(party_path), key="name"
+            )
+        files[name] = (party, party_path.parent)
+    return files
+
+
+def table_of(job: Job, name: str, party: PartyFile, base: Path) -> Table:
+    """The columns of a party's table that the job asks for."""
+    if name == job.active.party:
+        return load(party, base, job.active.columns, True)
+    columns = next(group.columns for group in job.groups if name in group.parties)
+    return load(party, base, columns, False)
