@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federation import Drbg, job_of
+from vfedsec.crypto.prg import CtrKeystream, GcmKeystream
 from vfedsec.errors import DataError, QuantizationOverflow
-from vfedsec.quantization import FixedPoint, most_bits, plan
+from vfedsec.quantization import FixedPoint, RoundingNoise, most_bits, plan
 
 DEFAULT = FixedPoint(4.0, 27, 32)
 NARROW = FixedPoint(4.0, 14, 16)
@@ -23,13 +24,13 @@ FORMATS = st.builds(
 VALUES = st.lists(st.floats(-150, 150, width=32), min_size=1, max_size=40)
 
 
-def noise(count, seed=0):
-    return Drbg(seed).array((count,))
+def noise(numbers, count, seed=0):
+    return RoundingNoise(CtrKeystream(Drbg(seed)(32)), numbers.fraction_bits).window(0, 0, count)
 
 
 def encoded(numbers, values, seed=0):
     values = np.asarray(values, np.float32)
-    words, clipped = numbers.encode(values.copy(), noise(values.size, seed))
+    words, clipped = numbers.encode(values, noise(numbers, values.size, seed))
     return words, clipped
 
 
@@ -114,6 +115,33 @@ def test_words_are_unsigned_little_endian_and_as_wide_as_the_job_says(numbers, s
     assert numbers.decode(words) == np.float32(-1)
 
 
+# -- noise --
+
+
+@pytest.mark.parametrize("bits", [0, 1, 4, 16])
+def test_noise_is_uniform_over_the_fraction(bits):
+    window = RoundingNoise(CtrKeystream(Drbg(bits)(32)), bits).window(5, 1, 1 << 18)
+    counts = np.bincount(window, minlength=1 << bits)
+    assert len(counts) == 1 << bits
+    assert np.abs(counts - counts.mean()).max() <= 6 * counts.mean() ** 0.5
+
+
+def test_noise_follows_from_seed_round_and_slice_whatever_was_asked_before():
+    one, two = RoundingNoise(GcmKeystream(bytes(32)), 4), RoundingNoise(CtrKeystream(bytes(32)), 4)
+    two.window(0, 0, 5)
+    two.window(9, 2, 5000)
+    assert np.array_equal(one.window(3, 1, 100), two.window(3, 1, 100))
+    other = RoundingNoise(CtrKeystream(Drbg()(32)), 4)
+    for differs in (one.window(4, 1, 100), one.window(3, 2, 100), other.window(3, 1, 100)):
+        assert not np.array_equal(one.window(3, 1, 100), differs)
+
+
+def test_near_rounds_and_slices_share_no_window():
+    noise = RoundingNoise(CtrKeystream(Drbg()(32)), 16)
+    windows = {noise.window(r, s, 16).tobytes() for r in range(200) for s in range(8)}
+    assert len(windows) == 200 * 8
+
+
 # -- the paper's map --
 
 
@@ -127,7 +155,7 @@ def test_the_papers_q_is_this_map_shifted_by_half_the_range(thousandth, t, range
     up = Fraction(noise_word % fine, fine)
     q = floor((clipped + Fraction(t)) / (2 * Fraction(t)) * size + up)
 
-    words, _ = numbers.encode(np.float32([float(x)]), np.uint32([noise_word]))
+    words, _ = numbers.encode(np.float32([float(x)]), np.int32([noise_word % fine]))
     signed = int(words.view(numbers.signed)[0])
     assert q == signed + size // 2
 

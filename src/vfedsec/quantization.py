@@ -15,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfedsec.config.job import Job
+from vfedsec.crypto.prg import NONCE_BYTES, TAG_BYTES, Keystream
 from vfedsec.errors import DataError, QuantizationOverflow
 
 DEFAULT_RANGE_BITS = 27
 UPDATE_WORD_BITS = 32
 _MOST_FRACTION_BITS = 16
+_WINDOWS = 1 << 14
+_GOLDEN_STEP = 10_127  # of so many windows; odd, so that each has its turn
+_SLICE_STEP = 6_899
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,6 @@ class FixedPoint:
         return self.limit * np.float32(2**self.fraction_bits)
 
     @cached_property
-    def _fraction(self) -> np.uint32:
-        return np.uint32(2**self.fraction_bits - 1)
-
-    @cached_property
     def _shift(self) -> np.int32:
         return np.int32(self.fraction_bits)
 
@@ -75,19 +75,20 @@ class FixedPoint:
     def _unit(self) -> np.float32:
         return np.float32(1) / self.scale
 
-    def encode(self, values: NDArray[np.float32], noise: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
-        """Words, and how many values had to be clipped. `noise` is uniform, one word a value; it is used up.
+    def encode(self, values: NDArray[np.float32], noise: NDArray[np.int32]) -> tuple[NDArray[Any], int]:
+        """Words, and how many values had to be clipped. `noise` is uniform from 0 to 2**fraction_bits - 1, one number
+        a value.
 
         Raises `DataError` for a value that is not a number.
         """
-        fine = np.multiply(values, self._fine_scale, order="C")
-        flat = fine.reshape(-1)
-        clipped = self._clip(flat)
-        np.bitwise_and(noise, self._fraction, noise)
-        integers = flat.astype(np.int32)
-        np.add(integers, noise.view(np.int32), integers)
+        fine = np.multiply(values, self._fine_scale, order="C").reshape(-1)
+        clipped = self._clip(fine)
+        integers = fine.astype(np.int32)
+        np.add(integers, noise, integers)
         np.right_shift(integers, self._shift, integers)  # up with the probability of the fraction, else down
-        return integers.astype(self.signed, copy=False).view(self.words).reshape(fine.shape), clipped
+        if self.word_bits < 32:
+            integers = integers.astype(self.signed)
+        return integers.view(self.words).reshape(values.shape), clipped
 
     def _clip(self, fine: NDArray[np.float32]) -> int:
         limit = self._fine_limit
@@ -104,6 +105,35 @@ class FixedPoint:
         values: NDArray[np.float32] = words.view(self.signed).astype(np.float32)
         values *= self._unit
         return values
+
+
+class RoundingNoise:
+    """Noise for `FixedPoint.encode`: windows of one table of random numbers, another window every round.
+
+    Rounding wants numbers that are uniform and know nothing of the values, no secrets; so the table is drawn once, and
+    not a stream a round. Round after round goes on by the golden ratio, which keeps windows of near rounds apart.
+    """
+
+    def __init__(self, stream: Keystream, fraction_bits: int) -> None:
+        """Equal streams give equal noise."""
+        self._stream = stream
+        self._bits = fraction_bits
+        self._table = np.empty(0, np.int32)
+
+    def window(self, round_index: int, slice_index: int, size: int) -> NDArray[np.int32]:
+        """The noise of so many values of one slice of one round; not to be written to."""
+        if len(self._table) < _WINDOWS + size:
+            self._table = self._draw(_WINDOWS + size)
+        start = (round_index * _GOLDEN_STEP + slice_index * _SLICE_STEP) % _WINDOWS
+        return self._table[start : start + size]
+
+    def _draw(self, size: int) -> NDArray[np.int32]:
+        buffer = bytearray(4 * size + TAG_BYTES)
+        self._stream.fill(bytes(NONCE_BYTES), memoryview(buffer))
+        words = np.frombuffer(buffer, "<u4", size)
+        table: NDArray[np.int32] = np.bitwise_and(words, np.uint32(2**self._bits - 1)).astype(np.int32)
+        table.flags.writeable = False
+        return table
 
 
 @dataclass(frozen=True)

@@ -148,15 +148,14 @@ def announce(identity: Identity, context: RunContext, party: str, key: Ephemeral
 
 
 def check_announcement(announcement: Announcement, identity: PublicIdentity, context: RunContext) -> None:
-    """Raises `CryptoError` unless the identity signed this key for this run and round, and it is of use as a key."""
+    """Raises `CryptoError` unless the identity signed this key for this run and round."""
     identity.verify(
         announcement.signature,
         _signed_text(context, announcement.party, announcement.issued_round, announcement.public_key),
     )
-    _check_usable(announcement.public_key)
 
 
-def _check_usable(public_key: bytes) -> None:
+def check_usable(public_key: bytes) -> None:
     """Raises `CryptoError` for a point of low order, with which nobody can agree on anything."""
     _PROBE.agree(public_key)
 

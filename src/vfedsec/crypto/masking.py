@@ -42,7 +42,7 @@ class MaskStream:
     """The masks of one pair for one purpose, as one of the two sides uses them."""
 
     def __init__(self, key: bytes, scratch: Scratch, keystream: type[Keystream] | None = None):
-        self._stream: Any = (keystream or fastest_keystream())(key)  # type: ignore[call-arg]
+        self._stream = (keystream or fastest_keystream())(key)
         self._scratch = scratch
         self.last_round = -1
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from vfedsec.config.job import ModelSpec, Training
 from vfedsec.errors import ConfigError, LocalProtocolError, RemoteProtocolError
-from vfedsec.models.arrays import aligned_tensor
+from vfedsec.models.arrays import Landing
 from vfedsec.models.flat import FlatParameters
 from vfedsec.models.optimizers import Optimizer, build_optimizer
 from vfedsec.models.passes import choose_pass
@@ -42,6 +42,8 @@ class TorchBottom:
         self._pass = choose_pass(module, self._flat)
         self._optimizer = optimizer(self._flat.size)
         self._kept: tuple[int, Rows | None] | None = None
+        # Between a training forward and its backward there is no other forward, so one place each is enough.
+        self._batch, self._gradients = Landing(), Landing()
 
     @property
     def width(self) -> int:
@@ -87,7 +89,7 @@ class TorchBottom:
         if held is not None:
             gradient = gradient[held]
         if len(gradient):
-            self._pass.backward(aligned_tensor(gradient))
+            self._pass.backward(self._gradients.take(gradient))
         else:
             self._flat.zero_gradient()
         self.forget()
@@ -132,8 +134,8 @@ class TorchBottom:
 
     def _gather(self, rows: Rows) -> Tensor:
         # `wrap` makes -1, which is `ABSENT_ROW`, the last row of the table: the zero row.
-        gathered = torch.empty(len(rows), *self._table.shape[1:])
-        np.take(self._table, rows, axis=0, out=gathered.numpy(), mode="wrap")
+        gathered, place = self._batch.room((len(rows), *self._table.shape[1:]))
+        self._table.take(rows, 0, place, "wrap")
         return gathered
 
 

@@ -26,16 +26,13 @@ class FlatParameters:
         self.values = torch.cat([torch.empty(0), *(p.detach().reshape(-1) for p in parameters)])
         #: Their gradient, (size,).
         self.gradient = torch.zeros_like(self.values)
+        #: How many numbers the parameters are.
+        self.size = self.values.numel()
         sizes = [p.numel() for p in parameters]
         values, gradients = torch.split(self.values, sizes), torch.split(self.gradient, sizes)
         for parameter, value, gradient in zip(parameters, values, gradients, strict=True):
             parameter.data = value.view(parameter.shape)
             parameter.grad = gradient.view(parameter.shape)
-
-    @property
-    def size(self) -> int:
-        """How many numbers the parameters are."""
-        return self.values.numel()
 
     @property
     def buffers(self) -> dict[str, Tensor]:

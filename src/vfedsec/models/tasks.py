@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vfedsec.config.job import Task
-from vfedsec.errors import ConfigError, RemoteProtocolError, naming
+from vfedsec.errors import ConfigError, naming
 from vfedsec.models.import_path import load_class
 from vfedsec.protocol.interfaces import Floats
 
@@ -24,7 +24,7 @@ class TaskLoss(ABC):
 
     @abstractmethod
     def targets(self, labels: Floats) -> Tensor:
-        """The labels as the loss takes them. Raises `RemoteProtocolError` when they cannot be."""
+        """The labels as the loss takes them; whoever took them from outside has checked that they are of the task."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -44,7 +44,6 @@ class BinaryLoss(TaskLoss):
 
     def targets(self, labels: Floats) -> Tensor:
         """Zeros and ones, (rows, 1)."""
-        _check_classes(labels, 2)
         return _column(labels)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -52,9 +51,9 @@ class BinaryLoss(TaskLoss):
         return functional.binary_cross_entropy_with_logits(outputs, targets)
 
     def loss_and_gradient(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradient is (sigmoid(z) - y) / rows."""
+        """The gradient is (sigmoid(z) - y) / rows, the loss softplus(z) - y z: a third of torch's time for it."""
         gradient = torch.sigmoid(outputs).sub_(targets).div_(len(targets))
-        return self.loss(outputs, targets), gradient
+        return functional.softplus(outputs).sub_(outputs * targets).mean(), gradient
 
     def predict(self, outputs: Tensor) -> Tensor:
         """Probabilities of the positive class."""
@@ -64,12 +63,8 @@ class BinaryLoss(TaskLoss):
 class MulticlassLoss(TaskLoss):
     """Cross entropy of a logit a class."""
 
-    def __init__(self, classes: int) -> None:
-        self._classes = classes
-
     def targets(self, labels: Floats) -> Tensor:
         """Class numbers, (rows,)."""
-        _check_classes(labels, self._classes)
         return torch.from_numpy(labels.astype(np.int64))
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -93,8 +88,6 @@ class RegressionLoss(TaskLoss):
 
     def targets(self, labels: Floats) -> Tensor:
         """Values, (rows, 1)."""
-        if not np.isfinite(labels).all():
-            raise RemoteProtocolError("the labels of a regression must be finite numbers")
         return _column(labels)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -114,7 +107,7 @@ class RegressionLoss(TaskLoss):
 def build_task_loss(task: Task) -> TaskLoss:
     """The loss that fits the kind of task."""
     if task.kind == "multiclass":
-        return MulticlassLoss(len(task.classes))
+        return MulticlassLoss()
     return BinaryLoss() if task.kind == "binary" else RegressionLoss()
 
 
@@ -134,12 +127,6 @@ def load_custom_loss(task: Task, allowed_packages: Collection[str]) -> nn.Module
         if any(True for _ in loss.parameters()):
             raise ConfigError(f"loss {task.loss!r} has parameters, and nothing would train them")
     return loss
-
-
-def _check_classes(labels: Floats, classes: int) -> None:
-    # A NaN is equal to nothing, so it fails as well.
-    if not ((labels >= 0) & (labels < classes) & (labels == np.floor(labels))).all():
-        raise RemoteProtocolError(f"labels must be class numbers, 0 to {classes - 1}")
 
 
 def _column(labels: Floats) -> Tensor:

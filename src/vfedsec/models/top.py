@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from vfedsec.config.job import Job
 from vfedsec.errors import LocalProtocolError, naming
-from vfedsec.models.arrays import aligned_tensor
+from vfedsec.models.arrays import Landing, aligned_tensor
 from vfedsec.models.batch_norm import PaddedBatchNorm
 from vfedsec.models.closed_form import closed_form_step
 from vfedsec.models.flat import FlatParameters
@@ -48,6 +48,7 @@ class TorchTop:
         self._loss = custom_loss or self._task.loss
         self._flat = FlatParameters(self._head)
         self._optimizer = build_optimizer(job.training, self._flat.size)
+        self._embedding = Landing()
         self._closed_form = None if custom_loss else closed_form_step(self._head, self._task)
 
     def train(self, embedding: Floats, present: Sequence[bool], labels: Floats, valid: int) -> tuple[float, Floats]:
@@ -57,14 +58,13 @@ class TorchTop:
 
         Raises:
             LocalProtocolError: The arguments do not fit each other.
-            RemoteProtocolError: The labels are none of this task.
         """
         if not 1 <= valid <= min(len(embedding), len(labels)):
             raise LocalProtocolError(
                 f"a top model cannot train on {valid} rows of {len(embedding)} embeddings and {len(labels)} labels"
             )
         targets = self._task.targets(labels[:valid])
-        rows = aligned_tensor(embedding)
+        rows = self._embedding.take(embedding)
         mask = self._mask(present)
         if self._closed_form is not None and valid > 1:
             loss, gradient = self._closed_form(rows[:valid], mask, targets)
@@ -94,7 +94,7 @@ class TorchTop:
         # A single row has no statistics, so layers that want them use their running ones.
         self._set_training(valid > 1)
         self._flat.zero_gradient()
-        rows.requires_grad_()
+        rows = rows.detach().requires_grad_()  # a tensor of its own, whose gradient nobody else adds to
         loss = self._loss(self._head(rows, mask, valid), targets)
         loss.backward()
         return loss.item(), torch.zeros_like(rows) if rows.grad is None else rows.grad

@@ -57,7 +57,8 @@ class TopModel(Protocol):
     def train(self, embedding: Floats, present: Sequence[bool], labels: Floats, valid: int) -> tuple[float, Floats]:
         """One step on the first `valid` rows; the loss, and its gradient by the embedding (batch, width).
 
-        `present` says which slices hold numbers; the others are padded and get a zero gradient.
+        `present` says which slices hold numbers; the others are padded and get a zero gradient. `labels` are class
+        numbers of the task, or finite values: that has been checked.
         """
 
     def predict(self, embedding: Floats, present: Sequence[bool]) -> Floats:

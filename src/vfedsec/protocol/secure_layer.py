@@ -1,7 +1,7 @@
 """The Secure Layer of one party: from floats to masked words, and from a group's blinded sum back to floats.
 
 Three modes, one shape: `secure` rounds to fixed point and masks, `insecure-integers` only rounds, `insecure-plain`
-does neither. Rounding noise is a stream of the party's own, so the numbers are the same with masks and without.
+does neither. Rounding noise is a party's own, so the numbers are the same with masks and without.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from vfedsec.config.job import Job
 from vfedsec.crypto.keys import RunContext
-from vfedsec.crypto.masking import MaskStream, Scratch, nonce_of
+from vfedsec.crypto.masking import MaskStream, Scratch
 from vfedsec.crypto.pairs import Pair, derive
 from vfedsec.crypto.prg import fastest_keystream
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import Floats
-from vfedsec.quantization import FixedPoint, NumberPlan, plan
+from vfedsec.quantization import FixedPoint, NumberPlan, RoundingNoise, plan
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _PLAIN = np.dtype("<f4")
-_NOISE = np.dtype("<u4")
 
 
 class ShareFormat:
@@ -75,9 +74,8 @@ class SecureLayer:
         self.scratch = Scratch()
         self.seconds = 0.0
         self._clock = clock
-        keystream: Any = fastest_keystream()
-        self._forward_noise = keystream(derive(private_seed, "rounding", "forward"))
-        self._update_noise = keystream(derive(private_seed, "rounding", "update"))
+        self._forward_noise = self._noise(private_seed, "forward", self.formats.embedding)
+        self._update_noise = self._noise(private_seed, "update", self.formats.update)
 
     def share(
         self, values: Floats, round_index: int, slice_index: int, pairs: Iterable[Pair]
@@ -87,9 +85,7 @@ class SecureLayer:
         pairs = tuple(pairs)
         if not pairs:
             raise LocalProtocolError(f"slice {slice_index} of round {round_index} has no partner: not sent")
-        words, clipped = self._round(
-            values, self.formats.embedding, self._forward_noise, nonce_of(round_index, slice_index)
-        )
+        words, clipped = self._round(values, self.formats.embedding, self._forward_noise, round_index, slice_index)
         if self.masks:
             for pair in pairs:
                 pair.forward_masks().mask(words, round_index, slice_index, add=pair.adds)
@@ -101,7 +97,7 @@ class SecureLayer:
     ) -> tuple[NDArray[Any], int]:
         """This party's share of the group's summed gradient, under the pairs' masks and the group's own."""
         start = self._clock()
-        words, clipped = self._round(gradient, self.formats.update, self._update_noise, nonce_of(round_index, 0))
+        words, clipped = self._round(gradient, self.formats.update, self._update_noise, round_index, 0)
         if self.masks:
             own_blind.mask(words, round_index, 0, add=True)
             for pair in pairs:
@@ -128,12 +124,17 @@ class SecureLayer:
         finally:
             self.seconds += self._clock() - start
 
-    def _round(self, values: Floats, how: ShareFormat, noise_stream: Any, nonce: bytes) -> tuple[NDArray[Any], int]:
+    def _round(
+        self, values: Floats, how: ShareFormat, noise: RoundingNoise, round_index: int, slice_index: int
+    ) -> tuple[NDArray[Any], int]:
         if how.is_plain:
             return np.ascontiguousarray(values, _PLAIN), 0
-        room, noise = self.scratch.room(_NOISE, values.size)
-        noise_stream.fill(nonce, room)
-        return how.numbers.encode(values, noise)
+        return how.numbers.encode(values, noise.window(round_index, slice_index, values.size))
+
+    @staticmethod
+    def _noise(private_seed: bytes, purpose: str, how: ShareFormat) -> RoundingNoise:
+        stream = fastest_keystream()(derive(private_seed, "rounding", purpose))
+        return RoundingNoise(stream, how.numbers.fraction_bits)
 
 
 class GroupBlinds:

@@ -10,6 +10,7 @@ aggregator never uses one twice, a party answers one exchange with one frame.
 from __future__ import annotations
 
 import hashlib
+import struct
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -22,10 +23,12 @@ from vfedsec.protocol.messages import Reply, Request, encode_into
 
 VERSION = 1
 SIGNED, AUTHENTICATED = 0, 1
-HEADER_BYTES = 10
 SIGNATURE_BYTES = 64
 TAG_BYTES = 16
 MAX_FRAME_BYTES = 1 << 30
+_HEADER = struct.Struct(">BBQ")
+HEADER_BYTES = _HEADER.size
+_TRAILER_BYTES = {SIGNED: SIGNATURE_BYTES, AUTHENTICATED: TAG_BYTES}
 
 
 class Frame(NamedTuple):
@@ -40,21 +43,21 @@ class Frame(NamedTuple):
 
 def parse(data: bytes) -> Frame:
     """Take a frame apart. Raises `RemoteProtocolError` for what cannot be one."""
-    view = memoryview(data)
-    if len(view) > MAX_FRAME_BYTES:
-        raise RemoteProtocolError(f"expected a frame of at most {MAX_FRAME_BYTES} bytes, got {len(view)}")
-    if len(view) < HEADER_BYTES or view[0] != VERSION or view[1] not in (SIGNED, AUTHENTICATED):
+    size = len(data)
+    if size > MAX_FRAME_BYTES:
+        raise RemoteProtocolError(f"expected a frame of at most {MAX_FRAME_BYTES} bytes, got {size}")
+    version, kind, exchange = _HEADER.unpack_from(data) if size >= HEADER_BYTES else (0, 0, 0)
+    if version != VERSION or kind not in _TRAILER_BYTES:
         raise RemoteProtocolError(f"expected a frame of version {VERSION}, got something else")
-    cut = len(view) - (SIGNATURE_BYTES if view[1] == SIGNED else TAG_BYTES)
+    cut = size - _TRAILER_BYTES[kind]
     if cut < HEADER_BYTES:
-        raise RemoteProtocolError(f"expected a whole frame, got {len(view)} bytes")
-    exchange = int.from_bytes(view[2:HEADER_BYTES])
-    return Frame(view[1], exchange, view[HEADER_BYTES:cut], bytes(view[cut:]), view[:cut])
+        raise RemoteProtocolError(f"expected a whole frame, got {size} bytes")
+    covered = memoryview(data)[:cut]
+    return Frame(kind, exchange, covered[HEADER_BYTES:], data[cut:], covered)
 
 
 def _start(kind: int, exchange: int, message: Request | Reply) -> bytearray:
-    buffer = bytearray((VERSION, kind))
-    buffer += exchange.to_bytes(8)
+    buffer = bytearray(_HEADER.pack(VERSION, kind, exchange))
     encode_into(message, buffer, HEADER_BYTES)
     return buffer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
-from vfedsec.protocol.messages import Batch, Deliver, Finish, Hello, Prepare, Request, Round, Update
+from vfedsec.protocol.messages import Deliver, Finish, Hello, Prepare, Request, Round, Update
 
 
 class PartyState(StrEnum):
@@ -108,25 +108,22 @@ AGGREGATOR_TRANSITIONS: dict[AggregatorState, frozenset[AggregatorState]] = {
 }
 
 
+_EVENTS: dict[type[Request], PartyEvent] = {
+    Hello: PartyEvent.HELLO,
+    Deliver: PartyEvent.DELIVER,
+    Prepare: PartyEvent.PREPARE,
+    Update: PartyEvent.UPDATE,
+    Finish: PartyEvent.FINISH,
+}
+
+
 def event_of(request: Request) -> PartyEvent:
     """Which event a request is to the party that gets it."""
-    match request:
-        case Hello():
-            return PartyEvent.HELLO
-        case Deliver():
-            return PartyEvent.DELIVER
-        case Prepare():
-            return PartyEvent.PREPARE
-        case Update():
-            return PartyEvent.UPDATE
-        case Finish():
-            return PartyEvent.FINISH
-        case Round(batch=None):
-            return PartyEvent.PLAN
-        case Round(batch=Batch(kind="train")):
-            return PartyEvent.TRAIN
-        case Round():
-            return PartyEvent.INFER
+    if not isinstance(request, Round):
+        return _EVENTS[type(request)]
+    if request.batch is None:
+        return PartyEvent.PLAN
+    return PartyEvent.TRAIN if request.batch.kind == "train" else PartyEvent.INFER
 
 
 def next_state(

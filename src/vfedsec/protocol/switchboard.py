@@ -14,6 +14,7 @@ from vfedsec.crypto.keys import (
     PublicIdentity,
     RunContext,
     check_announcement,
+    check_usable,
 )
 from vfedsec.errors import CryptoError, ProtocolError, RemoteProtocolError
 from vfedsec.protocol import session
@@ -130,10 +131,12 @@ class Switchboard:
         return message
 
     def check(self, announcement: Announcement, party: str) -> None:
-        """Raises `CryptoError` unless this party's pinned identity signed this key for this run."""
+        """Raises `CryptoError` unless this party's pinned identity signed this key for this run, and others can agree
+        on secrets with it: they would refuse every roster that names it."""
         if announcement.party != party:
             raise CryptoError(f"{party} cannot announce a key of {announcement.party!r}")
         check_announcement(announcement, self._identities[party], self.context)
+        check_usable(announcement.public_key)
 
     def read(self, party: str, data: bytes, expected: type[ReplyType]) -> ReplyType:
         """A party's reply in this exchange. Raises `ProtocolError` or `CryptoError` for anything else."""
