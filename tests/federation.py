@@ -216,14 +216,14 @@ class SumOracle:
         share, blind = layer.share, layer.blind
 
         def shared(values: Any, round_index: int, slice_index: int, pairs: Any) -> Any:
-            words, _ = twin.share(values, round_index, slice_index, pairs)
+            words = twin.share(values, round_index, slice_index, pairs)
             self.forward.setdefault(party.name, {})[slice_index] = (round_index, words)
             if len(self.first) < _FIRST_KEPT:
                 self.first[party.name, round_index, slice_index] = words
             return share(values, round_index, slice_index, pairs)
 
         def blinded(gradient: Any, round_index: int, pairs: Any, own_blind: Any) -> Any:
-            words, _ = twin.blind(gradient, round_index, pairs, own_blind)
+            words = twin.blind(gradient, round_index, pairs, own_blind)
             self.updates[party.name, round_index] = words
             return blind(gradient, round_index, pairs, own_blind)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vfedsec.config.job import AGGREGATOR
-from vfedsec.dashboard.tables import comparison_table, cost_table, metrics_table
+from vfedsec.dashboard.tables import comparison_table, cost_table, metrics_table, phase_table
 from vfedsec.engines.metering import Meter
 from vfedsec.experiments.comparison import Comparison, Contestant
 
@@ -27,13 +27,26 @@ def contestant(auc: float, used: int, moved: int) -> Contestant:
 
 def test_every_party_has_its_cost_and_the_aggregator_the_other_side_of_the_bytes() -> None:
     meter = Meter()
-    meter.add("bank", "train", sent=1000, received=5000, cpu=2.0, security=0.5)
-    meter.add("shop", "train", sent=3000, received=1000, cpu=1.0)
+    meter.add("bank", "train", sent=1000, received=5000, cpu=2.0, security=0.5, rounded=1000, clipped=1)
+    meter.add("shop", "train", sent=3000, received=1000, cpu=1.0, rounded=1000)
     meter.add(AGGREGATOR, "train", cpu=0.25)
     rows = lines(cost_table(meter, ["bank", "shop"]))
-    assert ["bank", "2.00 s", "25 %", "1.0 kB", "5.0 kB"] in rows
-    assert ["shop", "1.00 s", "-", "3.0 kB", "1.0 kB"] in rows
-    assert ["aggregator", "0.25 s", "-", "6.0 kB", "4.0 kB"] in rows
+    assert ["bank", "2.00 s", "25 %", "1.0 kB", "5.0 kB", "< 1 %"] in rows
+    assert ["shop", "1.00 s", "-", "3.0 kB", "1.0 kB", "0 %"] in rows
+    assert ["aggregator", "0.25 s", "-", "6.0 kB", "4.0 kB", "-"] in rows
+
+
+def test_phases_add_up_all_parties_in_the_order_of_a_run() -> None:
+    meter = Meter()
+    meter.add("bank", "train", sent=1000, cpu=2.0, security=0.5)
+    meter.add("shop", "update", received=500, cpu=3.0, security=0.5)
+    meter.add("shop", "hello", sent=100, cpu=1.0)
+    meter.add(AGGREGATOR, "train", cpu=0.25)
+    rows = [row for row in lines(phase_table(meter, ["bank", "shop"])) if row]
+    assert rows[-2:] == [
+        ["setup", "1.00 s", "0 %", "0.00 s", "100 B"],
+        ["training", "5.00 s", "20 %", "0.25 s", "1.5 kB"],
+    ]
 
 
 def test_metrics_are_listed() -> None:

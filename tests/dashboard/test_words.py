@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vfedsec.dashboard.words import bytes_text, metric_name, metric_text, seconds_text
+from vfedsec.dashboard.words import bytes_text, metric_name, metric_text, seconds_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,13 @@ from vfedsec.dashboard.words import bytes_text, metric_name, metric_text, second
 )
 def test_bytes_have_three_digits_and_a_unit(count: float, text: str) -> None:
     assert bytes_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0 %"), (1e-9, "< 1 %"), (0.0099, "< 1 %"), (0.01, "1 %"), (0.254, "25 %"), (1, "100 %")]
+)
+def test_a_small_share_does_not_read_as_nothing(share: float, text: str) -> None:
+    assert share_text(share) == text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from vfedsec.protocol.switchboard import Exchange, Replies
 
 class Timed:
     seconds = 0.0
+    rounded = clipped = 0
 
 
 class Echo:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from federation import ACTIVE, Federation, job_of
+from federation import ACTIVE, Federation, job_of, trained
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.engines.metering import PHASES, Cost, Meter
 
@@ -93,11 +93,22 @@ def test_the_aggregator_is_metered_in_time_and_not_in_bytes(run):
 
 
 def test_costs_add_up():
-    total = Cost(1, 2, 3, 4.0, 1.0)
-    total += Cost(10, 20, 30, 4.0, 1.0)
-    assert total == Cost(11, 22, 33, 8.0, 2.0)
-    assert total.security_share == 0.25
-    assert Cost().security_share == 0.0
+    total = Cost(1, 2, 3, 4.0, 1.0, 6, 0)
+    total += Cost(10, 20, 30, 4.0, 1.0, 60, 33)
+    assert total == Cost(11, 22, 33, 8.0, 2.0, 66, 33)
+    assert (total.security_share, total.clipped_share) == (0.25, 0.5)
+    assert (Cost().security_share, Cost().clipped_share) == (0.0, 0.0)
+
+
+def test_clipped_values_are_counted_where_they_were_clipped():
+    tight = trained(job_of((2, 1), rounds=6, security={"clip": 0.05, "update_clip": 1e-4})).simulation.engine.meter
+    wide = trained(job_of((2, 1), rounds=6)).simulation.engine.meter
+    for party in (ACTIVE, "a0", "b0"):
+        assert 0 < tight.of_kind(party, "train").clipped_share < 1
+        assert tight.of_kind(party, "train").values_rounded == wide.of_kind(party, "train").values_rounded > 0
+        assert wide.total(party).values_clipped == 0
+    assert tight.of_kind("a0", "update").values_clipped > 0
+    assert tight.total(AGGREGATOR).values_rounded == 0
 
 
 def test_nothing_metered_costs_nothing():

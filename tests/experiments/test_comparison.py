@@ -121,3 +121,7 @@ def test_a_run_report_counts_what_everybody_spent(prepared: Simulation) -> None:
     assert set(report["parties"]) == {"aggregator", *simulation.roles.parties}
     assert sum(cost["bytes_sent"] + cost["bytes_received"] for cost in report["parties"].values()) == report["bytes"]
     assert sum(report["rounds"].values()) == 2
+    for cost in report["parties"].values():
+        for parts in (cost["phases"], cost["kinds"]):
+            assert sum(part["bytes_sent"] for part in parts.values()) == cost["bytes_sent"]
+            assert sum(part["values_rounded"] for part in parts.values()) == cost["values_rounded"]

@@ -74,7 +74,7 @@ def shares(values, word_bits, *, mode="secure", fresh=True):
     result = []
     for number in range(ARRAYS):
         pair = pair_of(entropy) if fresh else pair
-        result.append(layer.share(values(number), number + 1, 0, [pair])[0].copy())
+        result.append(layer.share(values(number), number + 1, 0, [pair]).copy())
     return result
 
 
@@ -107,7 +107,7 @@ def updates(values, *, mode="secure", own_blind=True, members=("a", "b", "c")):
         words = []
         for name in members:
             array = values(number).reshape(-1)
-            words.append(layer.blind(array, number + 1, pairs[name], blinds.of(name, b"key"))[0].copy())
+            words.append(layer.blind(array, number + 1, pairs[name], blinds.of(name, b"key")).copy())
             if not own_blind:
                 blinds.of(name, b"key").combine(words[-1], number + 1, 0, add=False)
         given.append(words[0])

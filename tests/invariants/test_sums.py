@@ -69,10 +69,8 @@ def test_masked_shares_of_any_roster_add_up_to_the_bare_sum(groups, fusion, word
             values = (random.normal(size=(16, roles.slice_width(index))) * scale).astype(np.float32)
             values[random.random(16) < 0.3] = 0  # rows that the party does not hold
             partners = [pairs[party][other] for other in sets[index] if other != party]
-            shares.setdefault(party, {})[index] = (
-                masking[party].share(values, round_index, index, partners)[0].reshape(-1)
-            )
-            words[party, index] = bare[party].share(values, round_index, index, partners)[0].reshape(-1)
+            shares.setdefault(party, {})[index] = masking[party].share(values, round_index, index, partners).reshape(-1)
+            words[party, index] = bare[party].share(values, round_index, index, partners).reshape(-1)
 
     numbers = masking[roles.active].formats.embedding
     embedding, found = Fusion(roles, numbers).join(shares, sets)
@@ -99,8 +97,8 @@ def test_a_groups_blinded_updates_add_up_to_the_bare_sum(members, scale, round_i
     for name in names:
         gradient = (random.normal(size=37) * scale).astype(np.float32)
         own = blinds[name].of(name, b"key")
-        shares.append(masking[name].blind(gradient, round_index, pairs[name].values(), own)[0])
-        words.append(bare[name].blind(gradient, round_index, pairs[name].values(), own)[0])
+        shares.append(masking[name].blind(gradient, round_index, pairs[name].values(), own))
+        words.append(bare[name].blind(gradient, round_index, pairs[name].values(), own))
     total, expected = plain_sum(shares), plain_sum(words)
     assert not np.array_equal(total, expected)
     for name in names:
@@ -154,9 +152,9 @@ def test_the_oracle_notices_a_wrong_sum():
     share = party.secure.share
 
     def off_by_one(*args):
-        words, clipped = share(*args)
+        words = share(*args)
         words[0, 0] += 1
-        return words, clipped
+        return words
 
     party.secure.share = off_by_one
     with pytest.raises(AssertionError, match="wrong sum in slice 0"):
@@ -169,9 +167,9 @@ def test_the_oracle_notices_a_wrong_update():
     blind = party.secure.blind
 
     def off_by_one(*args):
-        words, clipped = blind(*args)
+        words = blind(*args)
         words[0] += 1
-        return words, clipped
+        return words
 
     party.secure.blind = off_by_one
     with pytest.raises(AssertionError, match="wrong update"):

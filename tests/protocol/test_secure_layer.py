@@ -29,7 +29,7 @@ def pairs(*names):
 
 
 def shared(mode, round_index=1, slice_index=0, values=VALUES, seed=b"seed", **options):
-    return layer(mode, seed, **options).share(values, round_index, slice_index, pairs("p", "q")["p"])[0]
+    return layer(mode, seed, **options).share(values, round_index, slice_index, pairs("p", "q")["p"])
 
 
 @MODES
@@ -70,7 +70,16 @@ def test_rounding_follows_the_seed_the_round_and_the_slice():
 def test_clipped_values_are_counted():
     values = VALUES.copy()
     values[0, :3] = 100
-    assert layer().share(values, 1, 0, pairs("p", "q")["p"])[1] == 3
+    party = layer()
+    party.share(values, 1, 0, pairs("p", "q")["p"])
+    party.share(values, 2, 0, pairs("p", "q")["p"])
+    assert (party.clipped, party.rounded) == (6, 2 * values.size)
+
+
+def test_nothing_is_rounded_or_clipped_in_the_plain_mode():
+    party = layer("insecure-plain")
+    party.share(np.full((16, 4), 100, np.float32), 1, 0, pairs("p", "q")["p"])
+    assert (party.clipped, party.rounded) == (0, 0)
 
 
 @pytest.mark.parametrize("mode", ["secure", "insecure-integers"])
@@ -105,7 +114,7 @@ def test_unblinding_gives_the_sum_of_the_gradients(mode):
     words = []
     for name in "pqr":
         member = layer(mode, name.encode())
-        words.append(member.blind(gradients[name], 3, partners[name], blinds.of(name, b"key"))[0].copy())
+        words.append(member.blind(gradients[name], 3, partners[name], blinds.of(name, b"key")).copy())
     total = ShareFormats(job_of(mode=mode)).update.add(words)
     raw = memoryview(total.tobytes())
     found = layer(mode).unblind(raw, 37, 3, [blinds.of(name, b"key") for name in "pqr"])

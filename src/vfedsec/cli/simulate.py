@@ -115,7 +115,7 @@ def _plot(path: Path, simulation: Simulation, recorder: HistoryRecorder) -> None
 
 
 def _print(arguments: argparse.Namespace, simulation: Simulation, result: Result, seconds: float) -> None:
-    from vfedsec.dashboard.tables import cost_table, metrics_table
+    from vfedsec.dashboard.tables import cost_table, metrics_table, phase_table
     from vfedsec.experiments.report import run_report
 
     if arguments.json:
@@ -126,3 +126,5 @@ def _print(arguments: argparse.Namespace, simulation: Simulation, result: Result
     console.print(metrics_table(result.metrics))
     console.print()
     console.print(cost_table(result.meter, simulation.roles.parties))
+    console.print()
+    console.print(phase_table(result.meter, simulation.roles.parties))

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vfedsec.config.job import AGGREGATOR
-from vfedsec.dashboard.words import bytes_text, metric_name, metric_text
-from vfedsec.engines.metering import Cost, Meter
+from vfedsec.dashboard.words import bytes_text, metric_name, metric_text, share_text
+from vfedsec.engines.metering import PHASES, Cost, Meter
 from vfedsec.experiments.comparison import Comparison, Contestant, Name
 
 
@@ -28,7 +28,7 @@ def new_table(title: str, first: str, *others: str) -> Table:
 
 def cost_table(meter: Meter, parties: Sequence[str]) -> Table:
     """What everybody spent in the whole run."""
-    table = new_table("What it cost", "", "CPU", "of it security", "sent", "received")
+    table = new_table("What it cost", "", "CPU", "of it security", "sent", "received", "clipped")
     costs = [meter.total(party) for party in parties]
     for party, cost in zip(parties, costs, strict=True):
         _add_cost(table, party, cost)
@@ -45,10 +45,29 @@ def _add_cost(table: Table, name: str, cost: Cost) -> None:
     table.add_row(
         Text(name),
         f"{cost.cpu_seconds:.2f} s",
-        f"{100 * cost.security_share:.0f} %" if cost.security_seconds else "-",
+        share_text(cost.security_share) if cost.security_seconds else "-",
         bytes_text(cost.bytes_sent),
         bytes_text(cost.bytes_received),
+        share_text(cost.clipped_share) if cost.values_rounded else "-",
     )
+
+
+def phase_table(meter: Meter, parties: Sequence[str]) -> Table:
+    """In which phase of the run all parties together spent it, and the aggregator's time beside it."""
+    table = new_table("Where it went", "", "CPU of parties", "of it security", "CPU of aggregator", "moved")
+    for phase in dict.fromkeys(PHASES.values()):
+        total = Cost()
+        for party in parties:
+            total += meter.of_phase(party, phase)
+        if total.exchanges:
+            table.add_row(
+                phase,
+                f"{total.cpu_seconds:.2f} s",
+                share_text(total.security_share),
+                f"{meter.of_phase(AGGREGATOR, phase).cpu_seconds:.2f} s",
+                bytes_text(total.bytes_sent + total.bytes_received),
+            )
+    return table
 
 
 def metrics_table(metrics: Mapping[str, float]) -> Table:

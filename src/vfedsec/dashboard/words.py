@@ -18,6 +18,11 @@ def metric_text(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 
 
+def share_text(share: float) -> str:
+    """A fraction in per cent; what is there does not read as nothing."""
+    return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
 def bytes_text(count: float) -> str:
     """Three digits and a unit: 1 kB is 1000 B."""
     for unit in _UNITS:

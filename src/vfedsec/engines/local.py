@@ -84,12 +84,22 @@ class LocalEngine:
 
     def _handle(self, exchange: Exchange, party: str, request: bytes) -> bytes:
         handler = self.parties[party]
-        wall, security = wall_clock(), handler.secure.seconds
+        layer = handler.secure
+        security, rounded, clipped = layer.seconds, layer.rounded, layer.clipped
+        wall = wall_clock()
         reply = handler.handle(request)
         wall, cpu = wall_clock() - wall, self._watch.lap()
-        # The layer reads the cheap clock: its stretches count as much of the CPU time as of the time in all.
-        security = (handler.secure.seconds - security) * min(1.0, cpu / wall)
-        self.meter.add(party, exchange.kind, sent=len(reply), received=len(request), cpu=cpu, security=security)
+        self.meter.add(
+            party,
+            exchange.kind,
+            sent=len(reply),
+            received=len(request),
+            cpu=cpu,
+            # The layer reads the cheap clock: its stretches count as much of the CPU time as of the time in all.
+            security=(layer.seconds - security) * min(1.0, cpu / wall),
+            rounded=layer.rounded - rounded,
+            clipped=layer.clipped - clipped,
+        )
         return reply
 
     def _meter_aggregator(self, exchange: Exchange) -> None:

@@ -1,4 +1,5 @@
-"""What a run costs: CPU seconds and bytes, by party, by kind of exchange, and the share that security takes."""
+"""What a run costs: CPU seconds and bytes, by party and kind of exchange, with the shares that security takes and
+that clipping changes."""
 
 from __future__ import annotations
 
@@ -38,6 +39,10 @@ class Cost:
     cpu_seconds: float = 0.0
     security_seconds: float = 0.0
     """The part of `cpu_seconds` spent on keys, masks, rounding, seals and frames."""
+    values_rounded: int = 0
+    """Numbers of embeddings and parameter gradients that became words."""
+    values_clipped: int = 0
+    """Those of them that were beyond the job's range."""
 
     def __iadd__(self, other: Cost) -> Cost:
         self.exchanges += other.exchanges
@@ -45,12 +50,19 @@ class Cost:
         self.bytes_received += other.bytes_received
         self.cpu_seconds += other.cpu_seconds
         self.security_seconds += other.security_seconds
+        self.values_rounded += other.values_rounded
+        self.values_clipped += other.values_clipped
         return self
 
     @property
     def security_share(self) -> float:
         """The fraction of CPU time that security takes."""
         return self.security_seconds / self.cpu_seconds if self.cpu_seconds else 0.0
+
+    @property
+    def clipped_share(self) -> float:
+        """The fraction of rounded values that had to be clipped."""
+        return self.values_clipped / self.values_rounded if self.values_rounded else 0.0
 
 
 PHASES = {
@@ -77,7 +89,16 @@ class Meter:
     )
 
     def add(
-        self, party: str, kind: str, *, sent: int = 0, received: int = 0, cpu: float = 0.0, security: float = 0.0
+        self,
+        party: str,
+        kind: str,
+        *,
+        sent: int = 0,
+        received: int = 0,
+        cpu: float = 0.0,
+        security: float = 0.0,
+        rounded: int = 0,
+        clipped: int = 0,
     ) -> None:
         """Count what a party did in one exchange."""
         cost = self.costs[party][kind]
@@ -86,6 +107,8 @@ class Meter:
         cost.bytes_received += received
         cost.cpu_seconds += cpu
         cost.security_seconds += security
+        cost.values_rounded += rounded
+        cost.values_clipped += clipped
 
     def of_kind(self, party: str, kind: str) -> Cost:
         """What a party spent on one kind of exchange."""

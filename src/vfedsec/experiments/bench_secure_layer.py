@@ -87,7 +87,7 @@ def forward_step(laps: int) -> dict[str, float]:
 
     def secure() -> bytes:
         round_index = next(rounds)
-        words, _ = layer.share(model.forward(rows, training=True), round_index, 0, pairs)
+        words = layer.share(model.forward(rows, training=True), round_index, 0, pairs)
         return channel.protect(round_index, Share(round_index, {0: words.data}))
 
     seconds = alternate({"secure": secure, "bare": lambda: linear(batch)}, laps=laps, inner=4)

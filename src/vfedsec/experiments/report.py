@@ -11,7 +11,7 @@ import msgspec
 from vfedsec import __version__
 from vfedsec.config.digest import job_digest
 from vfedsec.config.job import AGGREGATOR, Job
-from vfedsec.engines.metering import Meter
+from vfedsec.engines.metering import PHASES, Cost, Meter
 from vfedsec.engines.simulation import Result
 from vfedsec.experiments.comparison import Comparison, Contestant
 
@@ -63,5 +63,15 @@ def _summary(one: Contestant, metric: str) -> dict[str, float]:
 
 
 def _costs(meter: Meter, names: tuple[str, ...]) -> dict[str, Any]:
-    costs = {name: meter.total(name) for name in names}
-    return {name: {**msgspec.to_builtins(cost), "security_share": cost.security_share} for name, cost in costs.items()}
+    return {
+        name: {
+            **_cost(meter.total(name)),
+            "phases": {phase: _cost(meter.of_phase(name, phase)) for phase in dict.fromkeys(PHASES.values())},
+            "kinds": {kind: _cost(cost) for kind, cost in meter.costs[name].items()},
+        }
+        for name in names
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {**msgspec.to_builtins(cost), "security_share": cost.security_share, "clipped_share": cost.clipped_share}

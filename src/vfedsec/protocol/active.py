@@ -98,9 +98,7 @@ class ActiveParty(Party):
         shares = {}
         for index, pairs in self._by_slice(seat).items():
             part = embedding[:, self.roles.slices[index]]
-            words, clipped = self.secure.share(part, message.round_index, index, pairs)
-            shares[index] = words.data
-            self.clipped += clipped
+            shares[index] = self.secure.share(part, message.round_index, index, pairs).data
         valid = int(np.count_nonzero(rows != ABSENT_ROW))
         labels = None if batch.kind == "predict" else self.batches.labels(rows).astype("<f4").data
         return shares, labels, valid

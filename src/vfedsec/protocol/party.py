@@ -78,7 +78,6 @@ class Party:
         self.roles = Roles(setup.job)
         self.secure = SecureLayer(setup.job, setup.private_seed, setup.clock)
         self.state = states.PartyState.NEW
-        self.clipped = 0
         self.model_round = 0
         self._setup = setup
         self._digest = job_digest(setup.job)

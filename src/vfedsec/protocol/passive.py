@@ -104,10 +104,7 @@ class PassiveParty(Party):
         self._take_results(message)
         training = message.batch is not None and message.batch.kind == "train"
         embedding = self.model.forward(rows, training=training)  # (2)
-        words, clipped = self.secure.share(  # (3), (4)
-            embedding, message.round_index, self.slice_index, seat.pairs.values()
-        )
-        self.clipped += clipped
+        words = self.secure.share(embedding, message.round_index, self.slice_index, seat.pairs.values())  # (3), (4)
         self._forwarded_round = message.round_index
         return Share(
             message.round_index,
@@ -165,8 +162,7 @@ class PassiveParty(Party):
         gradient = self.model.backward(self._read_gradient(message.gradient, self._width))
         blind = self._group_blinds().of(self.name, seat.own_key_id)
         self._blinded = (message.round_index, seat.own_key_id)
-        words, clipped = self.secure.blind(gradient, message.round_index, seat.pairs.values(), blind)
-        self.clipped += clipped
+        words = self.secure.blind(gradient, message.round_index, seat.pairs.values(), blind)
         return UpdateShare(message.round_index, words.data)
 
     def _apply_sum(self, update: BlindSum) -> None:

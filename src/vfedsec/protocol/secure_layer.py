@@ -73,37 +73,37 @@ class SecureLayer:
         self.masks = self.formats.mode == "secure"
         self.scratch = Scratch()
         self.seconds = 0.0
+        self.rounded = 0
+        """Values that were rounded to words; none in the plain mode."""
+        self.clipped = 0
+        """How many of them had to be clipped. The owner's to know: the count does not travel."""
         self._clock = clock
         self._forward_noise = self._noise(private_seed, "forward", self.formats.embedding)
         self._update_noise = self._noise(private_seed, "update", self.formats.update)
 
-    def share(
-        self, values: Floats, round_index: int, slice_index: int, pairs: Iterable[Pair]
-    ) -> tuple[NDArray[Any], int]:
-        """This party's share of a slice, and how many values were clipped. Without a partner it is refused."""
+    def share(self, values: Floats, round_index: int, slice_index: int, pairs: Iterable[Pair]) -> NDArray[Any]:
+        """This party's share of a slice. Without a partner it is refused."""
         start = self._clock()
         pairs = tuple(pairs)
         if not pairs:
             raise LocalProtocolError(f"slice {slice_index} of round {round_index} has no partner: not sent")
-        words, clipped = self._round(values, self.formats.embedding, self._forward_noise, round_index, slice_index)
+        words = self._round(values, self.formats.embedding, self._forward_noise, round_index, slice_index)
         if self.masks:
             for pair in pairs:
                 pair.forward_masks().mask(words, round_index, slice_index, add=pair.adds)
         self.seconds += self._clock() - start
-        return words, clipped
+        return words
 
-    def blind(
-        self, gradient: Floats, round_index: int, pairs: Iterable[Pair], own_blind: MaskStream
-    ) -> tuple[NDArray[Any], int]:
+    def blind(self, gradient: Floats, round_index: int, pairs: Iterable[Pair], own_blind: MaskStream) -> NDArray[Any]:
         """This party's share of the group's summed gradient, under the pairs' masks and the group's own."""
         start = self._clock()
-        words, clipped = self._round(gradient, self.formats.update, self._update_noise, round_index, 0)
+        words = self._round(gradient, self.formats.update, self._update_noise, round_index, 0)
         if self.masks:
             own_blind.mask(words, round_index, 0, add=True)
             for pair in pairs:
                 pair.update_masks().mask(words, round_index, 0, add=pair.adds)
         self.seconds += self._clock() - start
-        return words, clipped
+        return words
 
     def unblind(self, raw: memoryview, size: int, round_index: int, blinds: Iterable[MaskStream]) -> Floats:
         """The group's summed gradient, from the sum that the aggregator sent back."""
@@ -126,10 +126,13 @@ class SecureLayer:
 
     def _round(
         self, values: Floats, how: ShareFormat, noise: RoundingNoise, round_index: int, slice_index: int
-    ) -> tuple[NDArray[Any], int]:
+    ) -> NDArray[Any]:
         if how.is_plain:
-            return np.ascontiguousarray(values, _PLAIN), 0
-        return how.numbers.encode(values, noise.window(round_index, slice_index, values.size))
+            return np.ascontiguousarray(values, _PLAIN)
+        words, clipped = how.numbers.encode(values, noise.window(round_index, slice_index, values.size))
+        self.rounded += values.size
+        self.clipped += clipped
+        return words
 
     @staticmethod
     def _noise(private_seed: bytes, purpose: str, how: ShareFormat) -> RoundingNoise:
