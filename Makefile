@@ -39,7 +39,7 @@ clean:  ## remove the environment and caches
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The machine's own index may offer several builds of torch; constraints.txt names the one that is tested.
+# constraints.txt names the versions that are tested.
 $(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --constraint constraints.txt --editable '.[plots]'
 	touch $@

@@ -101,7 +101,7 @@ def both(first: Sink, second: Sink) -> Sink:
 
 
 class TraceFile:
-    """Appends every event as a line of JSON."""
+    """Writes every event as a line of JSON, into a new file or over an old one."""
 
     def __init__(self, path: Path) -> None:
         self._file: IO[bytes] = path.open("wb")

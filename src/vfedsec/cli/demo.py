@@ -31,14 +31,18 @@ def add_parser(commands: Commands) -> None:
         about="Write a folder with a whole federation in it: a bank, two telephone companies, a retailer, and their "
         "job. Then train from those files while parties keep dropping out, and compare with what the bank can do "
         "alone, with dropping the rounds that lose a party, and with all columns in one place. The folder also gets "
-        f"{_RESULTS}, {_TRACE} (of the padded run) and {_CURVES}.",
+        f"{_RESULTS}, {_TRACE} (of the padded run) and, with the extra 'plots', {_CURVES}.",
     )
     parser.add_argument("--folder", type=Path, default=Path("demo"), metavar="DIR", help="where to (demo)")
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="of people and of training (7)")
     parser.add_argument("--customers", type=int, default=20_000, metavar="N", help="of the bank (20000)")
     parser.add_argument("--epochs", type=whole_number(1, 10_000), default=8, metavar="N", help="of training (8)")
     parser.add_argument(
-        "--word-bits", type=int, choices=(16, 32), default=32, help="width of masked words; 16 halve the traffic (32)"
+        "--word-bits",
+        type=int,
+        choices=(16, 32),
+        default=32,
+        help="width of masked words; 16 halve the upload of embeddings (32)",
     )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 

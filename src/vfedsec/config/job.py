@@ -1,7 +1,8 @@
 """What a job file says: who takes part, which network, how it is trained and protected.
 
-A job is public among its parties: it holds names, public keys and numbers, never a secret and
-never code. Every field below is a key of the TOML file; the text under it is its documentation.
+A job is public among its parties and the aggregator: it holds names (of columns and classes too),
+public keys, numbers and import paths, never a secret and never code. Every field below is a key of
+the TOML file; the text under it is its documentation.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Training(_Section, frozen=True, kw_only=True):
 
 
 class Split(_Section, frozen=True, kw_only=True):
-    """Which rows are held out. The active party alone decides and knows."""
+    """Which rows are held out. The active party decides; a passive one sees which of its own are."""
 
     validation: float = 0.0
     """Fraction for the evaluations between rounds; 0 makes them use the test rows."""
@@ -131,7 +132,7 @@ class Security(_Section, frozen=True, kw_only=True):
     rekey_every: int = 100
     """Rounds between new ephemeral keys."""
     word_bits: Literal[16, 32] = 32
-    """Width of a masked embedding word. 16 halves the traffic up."""
+    """Width of a masked embedding word. 16 halves the upload of embeddings."""
     clip: float = 4.0
     """Embeddings are clipped to [-clip, clip]."""
     range_bits: int | None = None
@@ -153,7 +154,8 @@ class Dropout(_Section, frozen=True, kw_only=True):
     deadline: float = 10.0
     """Seconds the aggregator waits for the replies of an exchange."""
     patience: float = 600.0
-    """Seconds it waits for the active party, or for any passive one at all, before it stops."""
+    """Seconds without a round of any use, waiting for the active party, for any passive one at all, or with `discard`
+    for everybody, before it stops."""
 
 
 class Simulation(_Section, frozen=True, kw_only=True):
@@ -171,7 +173,8 @@ class Job(_Section, frozen=True, kw_only=True):
     name: str
     """Names the run in logs and results."""
     seed: int = 0
-    """Seeds the top model and, in a simulation, every party's own randomness."""
+    """Seeds the top model, whose first weights are thereby public, and in a simulation drop-outs and
+    all that the parties' files leave out."""
     active: Active
     groups: tuple[Group, ...]
     task: Task = Task()

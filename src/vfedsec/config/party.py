@@ -34,8 +34,9 @@ class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     identity: str = ""
     """Path of the Ed25519 private key (PEM), relative to this file. A simulation needs none."""
     seed: Secret = ""
-    """Secret text from which this party's initial weights and batch order are drawn; left out, a
-    simulation derives one from the job's seed and a real run draws fresh entropy."""
+    """Secret text from which this party draws its first weights (the first party of a group: those of
+    the group), its order of rows, its rounding and, the active one, what is held out; left out, a
+    simulation derives one from the job's seed."""
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Everything but the seed."""

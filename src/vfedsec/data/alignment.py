@@ -8,7 +8,7 @@ raises hashes of ids on an elliptic curve to it (OpenMined PSI does the curve):
     active              H(y)^pa; equal elements are equal ids
 
 So the active party learns which of its rows the passive party has, and where in the passive party's
-secret order; the passive party learns how many rows the active party has. Nobody learns an id it
+secret order; each learns how many rows the other has. Nobody learns an id it
 does not hold. Both sides are taken to follow the protocol; either could put ids it made up into its
 request, as in any such protocol, to ask whether the other side has them.
 """

@@ -1,6 +1,8 @@
 """The active party: the labels, columns of its own, and the choice of every batch.
 
-It adds to every slice of the embedding, so that no group's embedding stands alone in a sum.
+It adds to every slice of the embedding, so that no group's embedding stands alone in a sum. Steps in parentheses are
+those of the paper's pipeline: (1) batch selection, (2) bottom model, (3) quantization, (4) masking, (5) gradient,
+(6) update.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class ActiveParty(Party):
         seat = self.secure.timed(self._seats.take, "round", message.roster, message.announcements)
         self._take_results(message)
         shares, labels, valid = self._forward(message, seat)
-        envelopes = self.secure.timed(self._envelopes, message, seat)
+        envelopes = self.secure.timed(self._envelopes, message, seat)  # (1) of the next round
         return Share(
             message.round_index,
             shares,
@@ -90,7 +92,7 @@ class ActiveParty(Party):
         self._check_turn(batch, message.round_index)
         choice = self._choice(batch)
         rows = choice.rows
-        embedding = self.model.forward(rows, training=batch.kind == "train")
+        embedding = self.model.forward(rows, training=batch.kind == "train")  # (2)
         self._bare = self._not_held(choice, seat)
         for columns, alone in self._bare:
             embedding[alone, columns] = 0
@@ -98,7 +100,7 @@ class ActiveParty(Party):
         shares = {}
         for index, pairs in self._by_slice(seat).items():
             part = embedding[:, self.roles.slices[index]]
-            shares[index] = self.secure.share(part, message.round_index, index, pairs).data
+            shares[index] = self.secure.share(part, message.round_index, index, pairs).data  # (3), (4)
         valid = int(np.count_nonzero(rows != ABSENT_ROW))
         labels = None if batch.kind == "predict" else self.batches.labels(rows).astype("<f4").data
         return shares, labels, valid
@@ -106,7 +108,7 @@ class ActiveParty(Party):
     def _check_turn(self, batch: Batch, round_index: int) -> None:
         """Raises `RemoteProtocolError` unless this is the batch that was sealed for this round, for the first time.
 
-        Two sums over the same rows with different parties in them, or over different rows of different parties, would
+        Two sums over the same rows with different parties in them, or over different rows of different parties, could
         give the aggregator single embeddings.
         """
         place = (batch.epoch, batch.index)
@@ -169,12 +171,12 @@ class ActiveParty(Party):
 
     def _take_results(self, message: Round | Finish) -> None:
         if message.gradient is not None:
-            gradient = self._read_gradient(message.gradient, self.roles.width)
+            gradient = self._read_gradient(message.gradient, self.roles.width)  # (5)
             if self._bare:
                 gradient = gradient.copy()
                 for columns, alone in self._bare:
                     gradient[alone, columns] = 0
-            self._step(gradient, self._forwarded_round)
+            self._step(gradient, self._forwarded_round)  # (6)
         if message.outputs is not None:
             self._take_outputs(message.outputs)
         self._forget_pending()

@@ -1,6 +1,6 @@
 """Collects the outputs of a pass over held-out rows until its last batch has ended, used or lost.
 
-A lost batch does not come again: a second sum over the same rows, with other parties in it, would tell the aggregator
+A lost batch does not come again: a second sum over the same rows, with other parties in it, could tell the aggregator
 single embeddings. The metrics are of the rows that came.
 """
 

@@ -97,7 +97,7 @@ Mail = list[tuple[str, bytes]]
 class Preparation(Protocol):
     """Everything between a raw table and the first round: a conversation with the other parties.
 
-    Its mail is sealed end to end by the party that carries it; the aggregator sees sizes only.
+    Its mail is sealed end to end by the party that carries it; the aggregator sees from whom to whom, and sizes.
     """
 
     def begin(self) -> Mail:

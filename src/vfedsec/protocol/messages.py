@@ -24,7 +24,7 @@ class _Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class Batch(_Part, frozen=True):
-    """Which mini-batch: the active party alone knows its rows."""
+    """Which mini-batch: the active party knows its rows, a passive one those of its own."""
 
     kind: BatchKind
     epoch: int
@@ -136,7 +136,8 @@ class Mail(_Message, frozen=True):
 
 
 class Ready(_Message, frozen=True):
-    """The preparation is over for this party; the active one says how many batches a pass takes."""
+    """The preparation is over for this party; the active one says how many batches a pass takes, and how many
+    rows one of predictions."""
 
     train_batches: int = 0
     validation_batches: int = 0

@@ -1,14 +1,14 @@
 """What active and passive parties have in common: sessions, keys, the preparation, and one reply a request.
 
 A party is a pure handler, `handle(request) -> reply`. It believes nothing that is not signed by a pinned identity or
-authenticated under the session, answers a repeated request with the very same bytes, and refuses everything else that
-lies behind the last exchange it saw.
+authenticated under the session, answers a repeat of its last two requests with the very same bytes, and refuses
+everything else that is older than the last exchange it saw.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -58,7 +58,7 @@ class PartySetup:
     identities: Mapping[str, PublicIdentity]
     """The pinned public identities of all parties and of the aggregator."""
     preparation: Preparation
-    private_seed: bytes
+    private_seed: bytes = field(repr=False)
     """Secret; first weights, batch order and rounding noise come from it."""
     entropy: Entropy
     """Fresh random bytes, for keys."""
@@ -98,8 +98,8 @@ class Party:
     # -- frames --
 
     def handle(self, request: bytes) -> bytes:
-        """The reply to one request. Raises `ProtocolError` or `CryptoError` for one that may not come; the party
-        then stands where it stood."""
+        """The reply to one request. Raises `ProtocolError` or `CryptoError` for one that may not come; the party's
+        state is then what it was, but an authentic request has used up its exchange."""
         frame = session.parse(request)
         if frame.kind == session.SIGNED:
             return self._greet(frame, request)

@@ -45,6 +45,9 @@ class Donation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group_secret: bytes
     state: bytes
 
+    def __repr__(self) -> str:
+        return f"Donation(model_round={self.model_round}, group_secret=<redacted>, state=<redacted>)"
+
 
 class PassiveParty(Party):
     """See the module."""

@@ -1,4 +1,5 @@
-"""One reply an exchange: a repeated request gets the very same bytes, anything else that is not new is refused."""
+"""One reply an exchange: a repeat of one of the last requests gets the very same bytes, all else that is not new is
+refused."""
 
 from __future__ import annotations
 
