@@ -1,8 +1,9 @@
 """Reading a column of a table as one of the three kinds, or finding out which kind it is.
 
 Without a declared kind, a column is boolean when all its values are words of `BOOLEAN_WORDS`,
-numeric when all are numbers, and categorical otherwise. A column without any value counts as
-numeric.
+numeric when nine in ten of its distinct values are numbers, and categorical otherwise. A numeric
+column that holds a text is refused: one typo must not make categories of a thousand numbers, which
+the other parties of a group would be told. A column without any value counts as numeric.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ LARGEST_NUMBER = 1e100
 
 BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
 """What makes an undeclared column boolean, in upper or lower case."""
+
+_MOSTLY = 0.9
 
 _DECLARED_BOOLEAN_WORDS = BOOLEAN_WORDS | {
     "1": True,
@@ -77,13 +80,15 @@ def _inferred(table: Table, name: str) -> ColumnKind:
     values = {cell for cell in column if cell is not None}
     if values and all(value.lower() in BOOLEAN_WORDS for value in values):
         return "boolean"
-    return "numeric" if all(_number(value) is not None for value in values) else "categorical"
+    found = sum(_number(value) is not None for value in values)
+    return "numeric" if found >= _MOSTLY * len(values) else "categorical"
 
 
 def _parsed(table: Table, name: str, column: Texts) -> NDArray[np.float64]:
     values = [math.nan if cell is None else _number(cell) for cell in column]
     if None in values:
-        raise table.error("a numeric column holds a text", column=name, row=values.index(None))
+        declared = "" if name in table.kinds else "; if it is to be categorical, say so under [data.kinds]"
+        raise table.error(f"a numeric column holds a text{declared}", column=name, row=values.index(None))
     return np.array(values, dtype=np.float64)
 
 

@@ -8,7 +8,7 @@ costs no precision.
 Kinds that disagree: a party whose column is empty follows the others; boolean and categorical make
 categorical. Numeric and any other kind are refused, because a numeric summary does not tell the
 values that the categories would need (and should not): one of the parties has to declare the
-column's kind.
+column's kind. Parties compare kinds before they send each other summaries.
 """
 
 from __future__ import annotations
@@ -77,6 +77,23 @@ def merge(parties: Mapping[str, Sequence[ColumnSummary]]) -> list[ColumnSummary]
     """
     by_column = zip(*parties.values(), strict=True)
     return [_merged(dict(zip(parties, column, strict=True))) for column in by_column]
+
+
+def told_kind(summary: ColumnSummary) -> ColumnKind | None:
+    """How a party reads a column, if it has any value of it."""
+    return summary.kind if summary.count else None
+
+
+def common_kind(name: str, kinds: Mapping[str, ColumnKind | None]) -> ColumnKind | None:
+    """What a column is to a group, from what it is to each party. Raises `DataError` when that does not go together."""
+    told = {party: kind for party, kind in kinds.items() if kind}
+    different = set(told.values())
+    if len(different) > 1 and "numeric" in different:
+        reads = ", ".join(f"{kind} for {party}" for party, kind in told.items())
+        raise DataError(f"column {name!r} is {reads}: declare its kind under [data.kinds] of the party files")
+    if len(different) > 1:
+        return "categorical"
+    return next(iter(different), None)
 
 
 class Encoder:
@@ -150,10 +167,11 @@ def _merged(parties: Mapping[str, ColumnSummary]) -> ColumnSummary:
     pooled: Counter[str] = Counter()
     for part in parts:
         pooled.update(part.categories)
+    kind = common_kind(parts[0].name, {party: told_kind(part) for party, part in parties.items()})
     try:
         return ColumnSummary(
             name=parts[0].name,
-            kind=_common_kind(parties),
+            kind=kind or parts[0].kind,
             count=count,
             missing=sum(part.missing for part in parts),
             mean=mean,
@@ -162,18 +180,6 @@ def _merged(parties: Mapping[str, ColumnSummary]) -> ColumnSummary:
         )
     except ValueError:
         raise DataError(f"column {parts[0].name!r} of {', '.join(parties)} has moments beyond all numbers") from None
-
-
-def _common_kind(parties: Mapping[str, ColumnSummary]) -> ColumnKind:
-    told = {party: part.kind for party, part in parties.items() if part.count}
-    kinds = set(told.values())
-    if len(kinds) > 1 and "numeric" in kinds:
-        reads = ", ".join(f"{kind} for {party}" for party, kind in told.items())
-        name = next(iter(parties.values())).name
-        raise DataError(f"column {name!r} is {reads}: declare its kind under [data.kinds] of the party files")
-    if len(kinds) > 1:
-        return "categorical"
-    return kinds.pop() if kinds else next(iter(parties.values())).kind
 
 
 def _pooled_moments(parts: Sequence[ColumnSummary]) -> tuple[int, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from vfedsec.config.party import ColumnKind
 from vfedsec.data.encoding import ColumnSummary
 from vfedsec.errors import RemoteProtocolError
 
@@ -23,13 +24,20 @@ class AlignmentReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
     """The sender's own blinded ids, in its secret order."""
 
 
+class GroupKinds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Between passive parties of one group: how the sender reads its columns, in the order of the job."""
+
+    kinds: list[ColumnKind | None]
+    """None for a column without any value."""
+
+
 class GroupSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """Between passive parties of one group: the sender's columns, in the order of the job."""
 
     columns: list[ColumnSummary]
 
 
-Letter = AlignmentRequest | AlignmentReply | GroupSummary
+Letter = AlignmentRequest | AlignmentReply | GroupKinds | GroupSummary
 
 _decoder: msgspec.msgpack.Decoder[Letter] = msgspec.msgpack.Decoder(Letter)
 

@@ -1,7 +1,8 @@
 """The conversation before the first round: who shares which rows, and how columns are encoded.
 
 The active party aligns its rows with each passive party's (`alignment`). Passive parties of one
-group send each other summaries of their columns (`encoding`), so that all encode alike. A passive
+group first tell each other how they read their columns and, if that goes together, send each other
+summaries of them (`encoding`), so that all encode alike. A passive
 party keeps its features in the secret order of its alignment, so the row numbers the active party
 holds are its own.
 
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 from vfedsec.config.job import Group, Job
 from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment, new_key
 from vfedsec.data.batches import TableBatches
-from vfedsec.data.encoding import ColumnSummary, Encoder, merge, summarise
+from vfedsec.data.encoding import ColumnSummary, Encoder, common_kind, merge, summarise, told_kind
 from vfedsec.data.labels import encode_labels
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupSummary, read, write
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, GroupSummary, Letter, read, write
 from vfedsec.data.ordering import derived_seed, keyed_order
 from vfedsec.data.prepared import BuildModel
 from vfedsec.data.table import Table
@@ -31,13 +32,18 @@ from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Mail, 
 
 
 class ActivePreparation:
-    """The active party's side: implements `Preparation`."""
+    """The active party's side: implements `Preparation`.
+
+    Raises `DataError` at a cell that is not of its column's kind, or a label that the task does not know.
+    """
 
     def __init__(self, job: Job, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
         self._job = job
         self._table = table
         self._seed = private_seed
         self._build_model = build_model
+        self._encoder = Encoder(summarise(table, job.active.columns))
+        self._labels = None if table.label is None else encode_labels(table, job.task)
         self._alignment = ActiveAlignment(table.ids, new_key())
         self._partners: dict[str, Rows] = {}
 
@@ -62,8 +68,7 @@ class ActivePreparation:
         Raises `DataError` when a reply is missing or no row is left.
         """
         _check_all_wrote(self._table, self._job.passive_parties, self._partners)
-        columns = self._job.active.columns
-        features = Encoder(summarise(self._table, columns)).transform(self._table)
+        features = self._encoder.transform(self._table)
         partners, keep = self._joined()
         batches = self._batches({party: rows[keep] for party, rows in partners.items()}, keep)
         model = self._build_model(features[keep], self._job.embedding_width, self._job.active.model, model_seed)
@@ -91,21 +96,24 @@ class ActivePreparation:
         size = self._job.training.batch_size
         ids = [self._table.ids[row] for row in keep.tolist()]
         seed = derived_seed(self._seed, "batches")
-        if self._table.label is None:
+        if self._labels is None:
             return TableBatches.for_prediction(size, ids, partners, seed=seed)
         return TableBatches.from_split(
             size,
             self._job.split,
             ids,
             partners,
-            labels=encode_labels(self._table, self._job.task)[keep],
+            labels=self._labels[keep],
             seed=seed,
             stratified=self._job.task.kind != "regression",
         )
 
 
 class PassivePreparation:
-    """A passive party's side: implements `Preparation`."""
+    """A passive party's side: implements `Preparation`.
+
+    Raises `DataError` at a cell that is not of its column's kind.
+    """
 
     def __init__(self, job: Job, party_name: str, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
         self._job = job
@@ -115,21 +123,23 @@ class PassivePreparation:
         self._build_model = build_model
         self._order = keyed_order(table.ids, derived_seed(private_seed, "row order"))
         self._summaries = {party_name: summarise(table, self._group.columns)}
+        self._kinds = {party_name: [told_kind(summary) for summary in self._summaries[party_name]]}
         self._aligned = False
 
     def begin(self) -> Mail:
-        """Own summaries to the other parties of the group."""
-        letter = write(GroupSummary(self._summaries[self._party]))
-        return [(party, letter) for party in self._group.parties if party != self._party]
+        """To the other parties of the group: how this one reads its columns."""
+        return self._to_group(GroupKinds(self._kinds[self._party]))
 
     def receive(self, sender: str, body: bytes) -> Mail:
-        """Answer the alignment request, or take a peer's summaries.
+        """Answer the alignment request, or take a peer's kinds or summaries.
 
-        Raises `RemoteProtocolError` for anything else.
+        Raises `RemoteProtocolError` for anything else, and `DataError` when the group's kinds do not go together.
         """
         letter = read(sender, body)
         if isinstance(letter, AlignmentRequest) and sender == self._job.active.party:
             return [(sender, write(self._answered(sender, letter)))]
+        if isinstance(letter, GroupKinds) and sender in self._group.parties:
+            return self._take_kinds(sender, letter)
         if isinstance(letter, GroupSummary) and sender in self._group.parties:
             self._take_summary(sender, letter)
             return []
@@ -156,6 +166,23 @@ class PassivePreparation:
         answer, elements = PassiveAlignment(ids, new_key()).reply(sender, letter.elements)
         self._aligned = True
         return AlignmentReply(answer, elements)
+
+    def _to_group(self, letter: Letter) -> Mail:
+        body = write(letter)
+        return [(party, body) for party in self._group.parties if party != self._party]
+
+    def _take_kinds(self, sender: str, letter: GroupKinds) -> Mail:
+        """Own summaries to the group, once all kinds are known and go together: not a value before."""
+        if sender in self._kinds:
+            raise _repeated(sender, letter)
+        if len(letter.kinds) != len(self._group.columns):
+            raise RemoteProtocolError(f"{sender} told the kinds of other columns than those of {self._group.name}")
+        self._kinds[sender] = letter.kinds
+        if len(self._kinds) < len(self._group.parties):
+            return []
+        for place, name in enumerate(self._group.columns):
+            common_kind(name, {party: self._kinds[party][place] for party in self._group.parties})
+        return self._to_group(GroupSummary(self._summaries[self._party]))
 
     def _take_summary(self, sender: str, letter: GroupSummary) -> None:
         if sender in self._summaries:
