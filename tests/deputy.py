@@ -34,7 +34,8 @@ class Deputy:
 
     def greet(self, *names: str) -> None:
         """Begin, or begin again."""
-        exchange = self.board.exchange("hello", {}, self.round_index, greet=names)
+        newest = max(self.membership._standings[name].issued_round for name in names)
+        exchange = self.board.exchange("hello", {}, max(self.round_index, newest + 1), greet=names)
         for name in names:
             welcome = self.board.welcome(name, self.party(name).handle(exchange.requests[name]))
             self.membership.welcomed(name, welcome.announcement, welcome.model_round)

@@ -25,6 +25,8 @@ def table(values, kind=None):
         ([True, False], "boolean"),
         (["yes", "no", "maybe"], "categorical"),
         (["0", "1"], "numeric"),
+        ([*map(str, range(9)), "n.a."], "numeric"),
+        ([*map(str, range(8)), "n.a."], "categorical"),
         ([None, None], "numeric"),
     ],
 )
@@ -69,3 +71,11 @@ def test_a_refused_cell_is_not_shown():
     with pytest.raises(DataError) as caught:
         numbers(table(["private"], "numeric"), "x")
     assert "private" not in str(caught.value)
+
+
+def test_one_text_among_numbers_is_refused_and_the_way_out_told():
+    cells = [*map(str, range(30)), "n.a."]
+    with pytest.raises(DataError, match=r"data row 31: a numeric column holds a text; if it is to be categorical, say"):
+        numbers(table(cells), "x")
+    with pytest.raises(DataError, match=r"data row 31: a numeric column holds a text$"):
+        numbers(table(cells, "numeric"), "x")

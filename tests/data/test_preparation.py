@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vfedsec.config.job import Active, Alignment, Group, Job, ModelSpec, Split, Task, Training
 from vfedsec.data.encoding import Encoder, merge, summarise
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupSummary, write
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, GroupSummary, write
 from vfedsec.data.preparation import ActivePreparation, PassivePreparation, first_holders
 from vfedsec.data.table import Table
 from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
@@ -295,6 +295,45 @@ def test_a_refused_request_leaves_the_party_unaligned():
         party.finish(b"")
 
 
+def kinds_letter(*kinds):
+    return write(GroupKinds(list(kinds)))
+
+
+def test_nothing_of_a_column_is_told_before_its_kinds_go_together():
+    """A column of numbers, read as categories because of decimal commas, must not go to a peer value by value."""
+    commas = Table.from_columns("b1", list("dqa"), {"income": ["4,0", "9,9", "1,0"]})
+    parties = preparations(job(), TABLES | {"b1": commas})
+    sent = [body for _, body in parties["b1"].begin()]
+    with pytest.raises(DataError, match="column 'income' is categorical for b1, numeric for b2: declare its kind"):
+        sent += parties["b1"].receive("b2", parties["b2"].begin()[0][1])
+    assert not any(text in body for body in sent for text in (b"4,0", b"9,9", b"1,0"))
+
+
+def test_summaries_go_out_once_all_kinds_are_known():
+    names = ("b1", "b2", "b3")
+    group = Group(name="banks", parties=names, columns=("income",))
+    party = PassivePreparation(job(groups=(group,)), "b1", TABLES["b1"], b"", Built)
+    assert party.receive("b2", kinds_letter("numeric")) == []
+    assert [to for to, _ in party.receive("b3", kinds_letter(None))] == ["b2", "b3"]
+    with pytest.raises(RemoteProtocolError, match="b2 sent GroupKinds twice"):
+        party.receive("b2", kinds_letter("numeric"))
+
+
+@pytest.mark.parametrize("kinds", [[], ["numeric", "numeric"]])
+def test_kinds_of_other_columns_are_refused(kinds):
+    with pytest.raises(RemoteProtocolError, match="b2 told the kinds of other columns than those of banks"):
+        preparations(job())["b1"].receive("b2", kinds_letter(*kinds))
+
+
+@pytest.mark.parametrize(("column", "label"), [(["1", "2"] * 10 + ["x"], "0"), (range(21), "maybe")])
+def test_the_active_partys_table_is_read_before_anything_is_sent(column, label):
+    ids = [f"id{row}" for row in range(21)]
+    columns = {"spend": list(column)}
+    table = Table.from_columns("shop", ids, columns, label=[label] * 21, kinds={"spend": "numeric"})
+    with pytest.raises(DataError, match=r"party shop, memory, .*data row"):
+        ActivePreparation(job(), table, b"", Built)
+
+
 def test_a_summary_of_other_columns_is_refused():
     letter = summary_letter("post", "town")
     with pytest.raises(RemoteProtocolError, match="b2 summarised other columns than those of banks"):
@@ -318,6 +357,7 @@ def test_the_letter_that_is_changed_below_is_accepted_unchanged():
         b"\xc1",
         b"\x81\xa4type\xa1\xff",
         b"\x91" * 5000,
+        b"\x82\xa1a" + b"\x91" * 5000 + b"\xc0\xa4type\xacGroupSummary",
         summary_with()[:-1],
         summary_with() + b"\x00",
         summary_with(count=-1),

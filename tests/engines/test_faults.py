@@ -13,8 +13,8 @@ from vfedsec.protocol.switchboard import Exchange
 PARTIES = [f"p{index}" for index in range(10)]
 
 
-def exchange_of(round_index, kind="train", training=True):
-    return Exchange(1, kind, {}, frozenset(), round_index, training)
+def exchange_of(round_index, kind="train", training=True, present=PARTIES):
+    return Exchange(1, kind, {}, frozenset(present), round_index, training)
 
 
 def dropouts(probability=0.5, proportion=0.1, seed=0, points=RandomDropouts.POINTS):
@@ -43,6 +43,14 @@ def test_so_many_rounds_lose_parties(probability):
 def test_such_a_round_loses_that_share_of_the_parties_and_at_least_one(proportion, count):
     faults = dropouts(1.0, proportion, points=["before", "middle"])
     assert {len(struck(faults, exchange_of(number))) for number in range(100)} == {count}
+
+
+def test_only_who_takes_part_is_struck():
+    """A party that is away already cannot be lost again: rounds would seem to lose fewer than the job says."""
+    faults = dropouts(1.0, proportion=0.3, points=["before"])
+    seen = [set(struck(faults, exchange_of(number, present=["active", "p1", "p2"]))) for number in range(20)]
+    assert all(names == {"p1", "p2"} for names in seen)
+    assert not struck(faults, exchange_of(20, present=["active"]))
 
 
 def test_parties_are_lost_before_in_the_middle_and_after():

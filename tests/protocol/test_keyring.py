@@ -104,18 +104,23 @@ def test_a_new_incarnation_keeps_nothing():
     assert one.latest_of("q") is None
 
 
-def test_the_same_context_keeps_everything():
-    one = ring()
-    one.learn(news(1, 0))
+def test_a_new_session_of_the_same_run_keeps_what_is_known_of_partners_alone():
+    one, key = ring(), news(1, 0)
+    one.learn(key)
+    one.pair("q", key.key_id, one.newest.key_id)
     one.begin(RUN)
-    assert one.latest_of("q") is not None
+    assert one.latest_of("q") == key.key_id
+    assert not one._own
+    assert not one._pairs
 
 
 @pytest.mark.parametrize("party", ["p", "s"])
 def test_a_key_of_nobody_known_or_of_oneself_is_refused(party):
+    one = ring()
     stranger = announce(IDENTITIES["q"], RUN, party, EphemeralKey(bytes(range(32)), 0))
     with pytest.raises(RemoteProtocolError, match="not a partner"):
-        ring().learn(stranger)
+        one.learn(stranger)
+    assert party not in one._partners
 
 
 @pytest.mark.parametrize("run", [RunContext(b"x", 0), RunContext(b"run", 1)])

@@ -4,6 +4,7 @@ import pytest
 
 from federation import ACTIVE, job_of
 from vfedsec.crypto.keys import Announcement
+from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.membership import Membership
 from vfedsec.protocol.roles import Roles
 
@@ -71,15 +72,15 @@ def test_an_answer_does_not_bring_back_who_is_away_and_a_welcome_does():
     membership.missed("b0", is_gone=True)
     membership.answered("b0")
     assert membership.away == ("b0",)
-    membership.welcomed("b0", key("b0", 9), 0)
+    membership.welcomed("b0", key("b0", 9, 1), 0)
     assert not membership.away
 
 
 def test_a_welcome_leaves_one_key_and_no_knowledge():
     membership = membership_of()
     membership.confirm_news("b0", membership.news_for("b0"))
-    membership.announced("b0", key("b0", 8))
-    membership.welcomed("b0", key("b0", 9), 0)
+    membership.announced("b0", key("b0", 8, 1))
+    membership.welcomed("b0", key("b0", 9, 2), 0)
     assert membership.holds("b0", key("b0", 9).key_id)
     assert not membership.holds("b0", key("b0", 8).key_id)
     assert [news.party for news in membership.news_for("b0")] == [ACTIVE]
@@ -92,22 +93,33 @@ def test_news_are_the_keys_of_partners_until_they_are_confirmed():
     assert membership.news_for("a0") == news
     membership.confirm_news("a0", news)
     assert membership.news_for("a0") == []
-    membership.announced("a1", key("a1", 9))
-    assert membership.news_for("a0") == [key("a1", 9)]
-    assert membership.news_for("b0") != [key("a1", 9)]
+    membership.announced("a1", key("a1", 9, 1))
+    assert membership.news_for("a0") == [key("a1", 9, 1)]
+    assert membership.news_for("b0") != [key("a1", 9, 1)]
 
 
 def test_the_newest_key_goes_into_the_roster():
     membership = membership_of()
-    assert membership.announced("a1", key("a1", 9))
-    assert not membership.announced("a1", key("a1", 9))
+    assert membership.announced("a1", key("a1", 9, 1))
+    assert not membership.announced("a1", key("a1", 9, 1))
     assert membership.member("a1").key_id == key("a1", 9).key_id
+
+
+@pytest.mark.parametrize("issued_round", [-1, 0, 4, 5])
+def test_a_key_that_partners_would_refuse_is_not_passed_on(issued_round):
+    """Every roster that names it would be refused with it, and the run would end on one party's word."""
+    membership = membership_of()
+    membership.announced("b0", key("b0", 8, 5))
+    for take in (membership.announced, lambda *args: membership.welcomed(*args, 0)):
+        with pytest.raises(RemoteProtocolError, match=f"a key of round {issued_round} after one of 5"):
+            take("b0", key("b0", 9, issued_round))
+    assert membership.member("b0").key_id == key("b0", 8).key_id
 
 
 def test_two_keys_of_a_party_are_kept():
     membership = membership_of()
     for number in (7, 8, 9):
-        membership.announced("a1", key("a1", number))
+        membership.announced("a1", key("a1", number, number))
     held = [number for number in range(10) if membership.holds("a1", key("a1", number).key_id)]
     assert held == [8, 9]
 
@@ -115,7 +127,7 @@ def test_two_keys_of_a_party_are_kept():
 def test_what_was_told_of_keys_that_are_gone_is_forgotten():
     membership = membership_of()
     for number in range(100, 150):
-        membership.announced("a1", key("a1", number))
+        membership.announced("a1", key("a1", number, number))
         membership.confirm_news("a0", membership.news_for("a0"))
     assert len(membership._standings["a0"].told) <= 4
     assert membership.news_for("a0") == []

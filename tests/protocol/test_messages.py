@@ -12,12 +12,12 @@ from vfedsec.protocol.messages import decode_reply, decode_request, encode_into
 
 RAW = memoryview(b"raw bytes")
 KEY = Announcement("p", 3, bytes(32), bytes(64))
-MEMBER, ENVELOPE = m.Member("p", b"key"), m.Envelope(4, b"one", b"two", RAW)
-LETTER = m.Letter("p", "q", "group", 1, b"one", b"two", RAW)
-SUM, BATCH = m.BlindSum(4, 3, [m.Member("p", b"k"), m.Member("q", b"l")], RAW), m.Batch("train", 1, 2)
+MEMBER, ENVELOPE = m.Member("p", b"key of p"), m.Envelope(4, b"key of p", b"key of q", RAW)
+LETTER = m.Letter("p", "q", "group", 1, b"key of p", b"key of q", RAW)
+SUM, BATCH = m.BlindSum(4, 3, [MEMBER, m.Member("q", b"key of q")], RAW), m.Batch("train", 1, 2)
 
 REQUESTS = [
-    m.Hello(b"run", 0, 5, bytes(32), "0.1.0", bytes(32)),
+    m.Hello("p", b"run", 0, 5, bytes(32), "0.1.0", bytes(32)),
     m.Deliver([LETTER], [KEY]),
     m.Prepare(),
     m.Round(7),
@@ -112,3 +112,24 @@ def test_bytes_inside_a_message_are_not_copied():
 def test_messages_are_frozen():
     with pytest.raises(AttributeError):
         REQUESTS[3].round_index = 8
+
+
+@pytest.mark.parametrize("decode", [decode_request, decode_reply])
+@pytest.mark.parametrize("depth", [1_000, 100_000])
+def test_fields_nested_without_end_are_no_message(decode, depth):
+    """The tag behind them, so that they are read before anything is known to be wrong."""
+    nested = b"\x82\xa1a" + b"\x91" * depth + b"\xc0" + b"\xa4type" + msgspec.msgpack.encode("Round")
+    with pytest.raises(RemoteProtocolError, match="expected a re"):
+        decode(memoryview(nested))
+
+
+@pytest.mark.parametrize("number", [-1, 2**31])
+def test_nobody_has_so_many_batches(number):
+    with pytest.raises(RemoteProtocolError, match="expected a reply"):
+        decode_reply(encoded(m.Ready(train_batches=number)))
+
+
+@pytest.mark.parametrize("key_id", [b"", b"short", bytes(1000)])
+def test_the_name_of_a_key_has_eight_bytes(key_id):
+    with pytest.raises(RemoteProtocolError, match="expected a request"):
+        decode_request(encoded(m.Round(7, roster=[m.Member("p", key_id)])))

@@ -19,6 +19,7 @@ EVERY_PARTY = pytest.mark.parametrize("name", EVERYBODY)
 def hello(deputy, **changes):
     context = deputy.board.context
     fields = {
+        "party": "a0",
         "run_id": context.run_id,
         "incarnation": 0,
         "round_index": 0,
@@ -47,7 +48,7 @@ def test_a_request_before_any_greeting_is_refused(deputy, name):
 @EVERY_PARTY
 def test_a_greeting_that_the_aggregator_did_not_sign_is_refused(deputy, name):
     with pytest.raises(OpenFailed):
-        deputy.party(name).handle(signed(deputy, hello(deputy), by="b0"))
+        deputy.party(name).handle(signed(deputy, hello(deputy, party=name), by="b0"))
     assert deputy.party(name).state is PartyState.NEW
 
 
@@ -117,6 +118,12 @@ def test_a_signed_frame_with_anything_but_a_greeting_is_refused(built):
         built.party("a0").handle(signed(built, Prepare()))
 
 
+def test_a_greeting_for_another_party_is_refused(built):
+    """Whoever reads the wire could else have every party greeted by what was meant for one."""
+    with pytest.raises(RemoteProtocolError, match="a0 cannot join: the greeting is for 'b0'"):
+        built.party("a0").handle(signed(built, hello(built, party="b0")))
+
+
 def test_a_greeting_inside_a_session_is_refused(built):
     with pytest.raises(RemoteProtocolError, match="greeting that is not signed"):
         built.ask("a0", hello(built))
@@ -125,6 +132,16 @@ def test_a_greeting_inside_a_session_is_refused(built):
 def test_a_greeting_with_a_degenerate_key_is_refused(built):
     with pytest.raises(CryptoError, match="no shared secret"):
         built.party("a0").handle(signed(built, hello(built, public_key=bytes(32))))
+    built.forward(*EVERYBODY)  # the session from before goes on
+
+
+def test_a_greeting_erases_the_keys_from_before(built):
+    keys = built.party("b0")._keys
+    for _ in range(5):
+        built.greet("b0")
+    built.forward(*EVERYBODY)
+    assert list(keys._own) == [keys.newest.key_id]
+    assert {ends[2] for ends in keys._pairs} == {keys.newest.key_id}
 
 
 def test_a_greeting_drops_what_waited_for_a_gradient(built):
@@ -205,10 +222,11 @@ def test_a_key_is_renewed_every_so_many_rounds_and_the_old_one_erased():
     deputy.build()
     party, keys = deputy.party("b0"), []
     for _ in range(6):
-        share = deputy.forward(*EVERYBODY)["b0"]
+        shares = deputy.forward(*EVERYBODY)
         keys.append(deputy.membership.member("b0").key_id)
-        if share.announcement is not None:
-            deputy.membership.announced("b0", share.announcement)
+        for name, share in shares.items():
+            if share.announcement is not None:
+                deputy.membership.announced(name, share.announcement)
     assert len(set(keys)) > 1
     assert keys[0] not in party._keys._own
     assert keys[-1] in party._keys._own
@@ -223,9 +241,21 @@ def test_a_new_key_is_announced_until_the_roster_uses_it():
         announced.append(deputy.forward(*EVERYBODY)["b0"].announcement)
     assert announced[:2] == [None, None]
     assert announced[2].party == "b0"
-    for _ in range(4):
+    for _ in range(2):
         announced.append(deputy.forward(*EVERYBODY)["b0"].announcement)
     assert all(one == announced[2] for one in announced[3:])
+
+
+@EVERY_PARTY
+def test_a_roster_that_keeps_to_a_replaced_key_is_refused_in_the_end(name):
+    """Else the aggregator could have everything masked under one key for the whole run."""
+    deputy = Deputy(Federation(job_of(rekey_every=3), watched=False))
+    deputy.build()
+    with pytest.raises(RemoteProtocolError, match=f"{name} cannot take part with a key that it replaced 8 rounds ago"):
+        for _ in range(3 + 8 + 1):
+            for party, share in deputy.forward(*EVERYBODY).items():
+                if share.announcement is not None and party != name:
+                    deputy.membership.announced(party, share.announcement)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from vfedsec.config.job import AGGREGATOR
 from vfedsec.crypto.keys import EphemeralKey
 from vfedsec.errors import CryptoError, LocalProtocolError, OpenFailed, RemoteProtocolError
 from vfedsec.protocol import session
-from vfedsec.protocol.messages import BlindSum, Finish, Hello, Letter, Member
+from vfedsec.protocol.messages import Batch, BlindSum, Finish, Hello, Letter, Member
 from vfedsec.protocol.states import PartyState
 
 
@@ -181,6 +181,7 @@ def test_a_new_incarnation_has_blinds_of_its_own(forwarded):
     member = forwarded.party("a0")
     old = member._group_blinds()
     hello = Hello(
+        "a0",
         forwarded.board.context.run_id,
         1,
         0,
@@ -260,12 +261,56 @@ def test_a_blind_is_bound_to_the_members_own_key(forwarded):
     assert masks[0] != masks[1]
 
 
-@pytest.mark.parametrize("claimed", [-2, 10**15])
-def test_a_model_of_a_round_that_cannot_be_is_not_taken(forwarded, claimed):
-    forwarded.party("a0").model_round = claimed
+def test_a_model_of_a_round_that_cannot_be_is_not_taken(forwarded):
+    forwarded.party("a0").model_round = 10**15
     letter = donated(forwarded)
     with pytest.raises(RemoteProtocolError, match="cannot take a model of round"):
         forwarded.party("a1")._accept(letter)
+
+
+@pytest.mark.parametrize("claimed", [-2, 0])
+def test_a_model_that_is_no_further_than_the_own_is_passed_over(forwarded, claimed):
+    member, peer = forwarded.party("a1"), forwarded.party("a0")
+    peer.model.apply(np.ones(peer.model.size, np.float32))
+    peer.model_round = claimed
+    before = member.model.dump()
+    member._accept(donated(forwarded))
+    assert (member.model.dump(), member.model_round) == (before, 0)
+
+
+def test_a_member_that_knows_its_groups_secret_takes_no_other(forwarded):
+    """With one that the sender has told the aggregator, the group's sums would be bare."""
+    member, peer = forwarded.party("a1"), forwarded.party("a0")
+    before = member.model.dump()
+    peer.model_round, peer._group_secret = 1, bytes(32)
+    letter = donated(forwarded)
+    member._last_round = forwarded.round_index
+    with pytest.raises(RemoteProtocolError, match="another secret than that of its group"):
+        member._accept(letter)
+    assert (member.model.dump(), member.model_round) == (before, 0)
+
+
+def test_a_model_is_given_once_to_each(forwarded):
+    forwarded.make_envelopes()
+    with pytest.raises(RemoteProtocolError, match="not each a peer of its group"):
+        forwarded.ask("a0", forwarded.round_for("a0", donate_to=2 * forwarded.members(["a1"])))
+
+
+@pytest.mark.parametrize("kind", ["validation", "test", "predict"])
+def test_an_envelope_opens_for_batches_of_its_own_kind_alone(built, kind):
+    """Else the aggregator could have a party train on rows that are held out."""
+    built.make_envelopes(Batch(kind, 0, 0))
+    with pytest.raises(OpenFailed):
+        built.ask("b0", built.round_for("b0", batch=Batch("train", 0, 0)))
+
+
+def test_a_refused_sum_leaves_no_blinds_behind(forwarded):
+    member = forwarded.party("a0")
+    forwarded.make_envelopes()
+    one = BlindSum(1, 0, forwarded.members(["a0", "a1"]), memoryview(b"short"))
+    with pytest.raises(RemoteProtocolError, match="expected a share of"):
+        forwarded.ask("a0", forwarded.round_for("a0", updates=[one]))
+    assert not member._group_blinds()._streams
 
 
 def test_in_a_group_of_three_no_gradient_is_summed_alone():

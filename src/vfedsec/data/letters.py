@@ -7,6 +7,7 @@ import msgspec
 from vfedsec.config.party import ColumnKind
 from vfedsec.data.encoding import ColumnSummary
 from vfedsec.errors import RemoteProtocolError
+from vfedsec.protocol.messages import UNREADABLE
 
 
 class AlignmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -51,5 +52,5 @@ def read(sender: str, body: bytes) -> Letter:
     """The letter in these bytes. Raises `RemoteProtocolError` when there is none."""
     try:
         return _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         raise RemoteProtocolError(f"{sender} sent a letter of preparation that cannot be read") from None

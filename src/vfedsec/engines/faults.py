@@ -44,8 +44,9 @@ class Faults:
 class RandomDropouts(Faults):
     """Training rounds that lose parties at random, before, in the middle of, or right after their part in a round.
 
-    With `drop_probability` a training round loses `drop_proportion` of the passive parties, at least one. A party lost
-    after its reply misses the next exchange, which brings the gradient it would learn from.
+    With `drop_probability` a training round loses `drop_proportion` of the passive parties, at least one; it strikes
+    those who take part in the round, if there are as many. A party lost after its reply misses the next exchange, which
+    brings the gradient it would learn from.
     """
 
     POINTS = ("before", "middle", "after")
@@ -67,7 +68,7 @@ class RandomDropouts(Faults):
             return Fault.NONE
         if exchange.kind == "train" and exchange.round_index != self._round:
             self._round = exchange.round_index
-            self._draw()
+            self._draw([name for name in self._parties if name in exchange.awaited])
         if party in self._leaving:
             self._leaving.discard(party)
             return Fault.BEFORE
@@ -80,10 +81,10 @@ class RandomDropouts(Faults):
             return Fault.NONE
         return Fault.BEFORE if point == "before" else Fault.MIDDLE
 
-    def _draw(self) -> None:
+    def _draw(self, present: list[str]) -> None:
         self._struck = {}
-        if self._random.random() >= self._simulation.drop_probability:
+        if self._random.random() >= self._simulation.drop_probability or not present:
             return
         count = max(1, math.floor(self._simulation.drop_proportion * len(self._parties)))
-        for party in self._random.choice(self._parties, size=count, replace=False):
+        for party in self._random.choice(present, size=min(count, len(present)), replace=False):
             self._struck[str(party)] = str(self._random.choice(self._points))

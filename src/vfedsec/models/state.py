@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from vfedsec.errors import RemoteProtocolError
+from vfedsec.protocol.messages import UNREADABLE
 
 VERSION = 1
 
@@ -71,8 +72,7 @@ def _type_name(tensor: Tensor) -> str:
 def _decode(state: bytes) -> dict[str, _Entry]:
     try:
         decoded = msgspec.msgpack.decode(state, type=_State)
-    # Text that is not UTF-8 is no `DecodeError` to msgspec.
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise RemoteProtocolError(f"a model state does not decode: {error}") from None
     if decoded.version != VERSION:
         raise RemoteProtocolError(f"a model state has version {decoded.version}, expected {VERSION}")

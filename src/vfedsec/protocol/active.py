@@ -18,7 +18,7 @@ from vfedsec.protocol import states
 from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, Floats, Rows
 from vfedsec.protocol.messages import Batch, Envelope, Farewell, Finish, Ready, Round, Share
 from vfedsec.protocol.party import Party, PartySetup
-from vfedsec.protocol.passive import ENVELOPE
+from vfedsec.protocol.passive import envelope_of
 from vfedsec.protocol.seats import Seat
 
 
@@ -71,6 +71,9 @@ class ActiveParty(Party):
 
     def _round(self, message: Round) -> Share:
         seat = self.secure.timed(self._seats.take, "round", message.roster, message.announcements)
+        self._check_key_in_use(seat.own_key_id)
+        if message.batch is not None:
+            self._check_turn(message.batch, message.round_index)
         self._take_results(message)
         shares, labels, valid = self._forward(message, seat)
         envelopes = self.secure.timed(self._envelopes, message, seat)  # (1) of the next round
@@ -89,7 +92,6 @@ class ActiveParty(Party):
         batch = message.batch
         if batch is None:
             return {}, None, 0
-        self._check_turn(batch, message.round_index)
         choice = self._choice(batch)
         rows = choice.rows
         embedding = self.model.forward(rows, training=batch.kind == "train")  # (2)
@@ -161,7 +163,7 @@ class ActiveParty(Party):
             pair = seat.pairs.get(party) or self._latest_pair(party, seat.own_key_id)
             if pair is not None:
                 body = choice.partners[party].astype("<i4", copy=False).tobytes()
-                sealed = memoryview(pair.outgoing(ENVELOPE).seal(round_index, body))
+                sealed = memoryview(pair.outgoing(envelope_of(message.next_batch.kind)).seal(round_index, body))
                 envelopes[party] = Envelope(round_index, pair.own_key_id, pair.partner_key_id, sealed)
         return envelopes
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Mapping
 from itertools import count
 
 from vfedsec import trace
-from vfedsec.errors import DataError
+from vfedsec.errors import DataError, PartyTimeout
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.conclusion import Conclusion, RoundInput, RoundOutput, Words
 from vfedsec.protocol.dialogue import AggregatorSetup, Dialogue, Program, pause
@@ -21,6 +21,8 @@ from vfedsec.protocol.schedule import Schedule, one_pass, rounds_planned, traini
 from vfedsec.protocol.secure_layer import ShareFormats
 from vfedsec.protocol.states import AggregatorState, check_step
 from vfedsec.protocol.switchboard import Exchange, Replies, attempt
+
+_MOST_FRUITLESS_PASSES = 20
 
 __all__ = ["Aggregator", "AggregatorSetup", "Program"]
 
@@ -62,15 +64,18 @@ class Aggregator(Dialogue):
     def predict(self) -> Program:
         """Passes over all rows without labels, in another order each, until the active party has every prediction.
 
-        Raises `PartyTimeout` when that takes longer than patience lasts.
+        Raises `PartyTimeout` when that takes longer than patience lasts, or pass after pass brings nothing.
         """
         check_step(self.state, AggregatorState.ROUND)
-        since, predicted = self._now, 0
+        since, predicted, fruitless = self._now, 0, 0
         while predicted < self._sizes.predict_rows:
             self._check_patience(since, self.roles.parties, "so that every row is predicted")
             yield from self._go_through(one_pass("predict", self._round_index, self._sizes.predict_batches))
             last = m.Batch("predict", self._round_index + 1, 0)  # never used: the last outputs ride on its plan
-            predicted = yield from self._plan(last)
+            before, predicted = predicted, (yield from self._plan(last))
+            fruitless = 0 if predicted > before else fruitless + 1
+            if fruitless == _MOST_FRUITLESS_PASSES:
+                raise PartyTimeout(f"{fruitless} passes brought {self.roles.active} no prediction that it lacks")
 
     def finish(self, reason: str = "finished") -> Program:
         """Tell everybody that the run is over."""

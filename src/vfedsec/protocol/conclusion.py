@@ -5,6 +5,7 @@ Steps in parentheses are those of the paper's pipeline: (4) unmasking by summati
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from vfedsec import trace
 from vfedsec.config.job import Job
+from vfedsec.errors import DataError
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.evaluation import Pass
 from vfedsec.protocol.fusion import Fusion
@@ -80,7 +82,7 @@ class Conclusion:
         self._passes: dict[tuple[str, int], Pass] = {}
 
     def conclude(self, given: RoundInput, pass_batches: int) -> RoundOutput:
-        """Use the round if the policy allows it."""
+        """Use the round if the policy allows it. Raises `DataError` when its loss is not finite: nothing can follow."""
         names = [member.party for member in given.roster]
         missing = tuple(p for p in (self._roles.active, *names) if p not in given.shares)
         embedding, present = self._fusion.join(given.shares, self._masking_sets(names))  # (4)
@@ -115,6 +117,11 @@ class Conclusion:
     ) -> float:
         labels = self._incoming.labels(active)
         loss, carry.gradient = self._top.train(embedding, present, labels, active.valid)
+        if not math.isfinite(loss):
+            raise DataError(
+                f"the loss of round {given.round_index} is not finite: lower training.learning_rate, or scale the "
+                "columns and labels"
+            )
         carry.forwarded = tuple(member for member in given.roster if present[self._roles.slice_of(member.party)])
         return loss
 

@@ -25,6 +25,7 @@ from vfedsec.protocol.switchboard import Exchange, Replies, ReplyType, Switchboa
 Program = Generator[Exchange, Replies, Any]
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
+_MOST_DELIVERIES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +96,8 @@ class Dialogue:
         """Greet until one of them (or everybody) has answered. Raises `PartyTimeout` when patience ends."""
         since, waiting, attempts = self._now, parties, 0
         while waiting and (everybody or len(waiting) == len(parties)):
+            if state is AggregatorState.WAITING:
+                self._round_index += 1  # so that keys made for this greeting are newer than all before
             exchange = self._board.exchange("hello", {}, self._round_index, greet=waiting, delay=delay)
             replies = yield from self._ask(state, exchange)
             self._read_welcomes(replies, waiting)
@@ -111,14 +114,13 @@ class Dialogue:
             welcome = attempt(lambda p=party, d=data: self._welcome(p, d))  # type: ignore[misc]
             if isinstance(welcome, str):
                 self._lose(party, welcome, is_gone=True)
-            else:
-                self._membership.welcomed(party, welcome.announcement, welcome.model_round)
-                if self._round_index:
-                    self._tell(trace.PartyReturned(self._round_index, party))
+            elif self._round_index:
+                self._tell(trace.PartyReturned(self._round_index, party))
 
     def _welcome(self, party: str, data: bytes) -> m.Welcome:
         welcome = self._board.welcome(party, data)
         self._outgoing.check_claim(party, welcome.model_round)
+        self._membership.welcomed(party, welcome.announcement, welcome.model_round)
         return welcome
 
     def _check_patience(self, since: float, waiting: tuple[str, ...], what: str) -> None:
@@ -150,7 +152,9 @@ class Dialogue:
 
     def _carry_letters(self) -> Program:
         boxes: dict[str, list[m.Letter]] = {party: [] for party in self.roles.parties}
-        while boxes:
+        for _ in range(_MOST_DELIVERIES):
+            if not boxes:
+                return
             requests: dict[str, m.Request] = {
                 party: m.Deliver(letters, self._outgoing.tell(party)) for party, letters in boxes.items()
             }
@@ -160,6 +164,7 @@ class Dialogue:
                 for letter in reply.letters:
                     self._check_address(party, letter)
                     boxes.setdefault(letter.receiver, []).append(letter)
+        raise RemoteProtocolError(f"{', '.join(boxes)} still get letters after {_MOST_DELIVERIES} deliveries")
 
     def _check_address(self, party: str, letter: m.Letter) -> None:
         if letter.sender != party or letter.receiver not in self.roles.partners(party):

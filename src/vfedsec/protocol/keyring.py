@@ -49,12 +49,13 @@ class KeyRing:
         self._pairs: dict[tuple[str, bytes, bytes], Pair] = {}
 
     def begin(self, context: RunContext) -> None:
-        """Enter a run, or a new incarnation of it: nothing from before is kept."""
+        """Enter a run, a new incarnation of it, or a new session. Own keys from before are erased, with all that was
+        agreed under them; what is known of partners is kept within a run, so that their old keys stay old."""
         if context != self.context:
             self.context = context
-            self._own.clear()
             self._partners.clear()
-            self._pairs.clear()
+        self._own.clear()
+        self._pairs.clear()
 
     @property
     def newest(self) -> EphemeralKey:
@@ -63,9 +64,17 @@ class KeyRing:
 
     def renew(self, round_index: int) -> EphemeralKey:
         """A fresh key, from here on the newest."""
-        key = EphemeralKey(self._entropy(32), round_index)
-        self._own[key.key_id] = key
+        key = self.fresh(round_index)
+        self.adopt(key)
         return key
+
+    def fresh(self, round_index: int) -> EphemeralKey:
+        """A new key, not yet in use."""
+        return EphemeralKey(self._entropy(32), round_index)
+
+    def adopt(self, key: EphemeralKey) -> None:
+        """From here on this is the newest own key."""
+        self._own[key.key_id] = key
 
     def announcement(self) -> Announcement:
         """The newest key, signed."""
@@ -84,7 +93,7 @@ class KeyRing:
         """Take a partner's key. Raises `CryptoError` unless its pinned identity signed it for this run, and
         `RemoteProtocolError` when it is older than one already known."""
         party, key_id = announcement.party, announcement.key_id
-        known = self._partners.setdefault(party, {})
+        known = self._partners.get(party, {})
         if key_id in known:
             return
         identity = self._identities.get(party)
@@ -93,6 +102,7 @@ class KeyRing:
         if known and announcement.issued_round <= max(a.issued_round for a in known.values()):
             raise RemoteProtocolError(f"{self._name} cannot take a key of {party} that is not newer than the last")
         check_announcement(announcement, identity, self.context)
+        self._partners[party] = known
         known[key_id] = announcement
         while len(known) > _PARTNER_KEYS_KEPT:
             old = next(iter(known))

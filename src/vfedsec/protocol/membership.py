@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from vfedsec.config.job import Job
 from vfedsec.crypto.keys import Announcement
+from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.messages import Member
 from vfedsec.protocol.roles import Roles
 
@@ -25,6 +26,8 @@ class _Standing:
     is_away: bool = False
     misses: int = 0
     model_round: int = 0
+    issued_round: int = -1
+    """Of the newest key."""
     keys: dict[bytes, Announcement] = field(default_factory=dict)
     told: set[bytes] = field(default_factory=set)
 
@@ -67,21 +70,36 @@ class Membership:
         self._standings[party].misses = 0
 
     def welcomed(self, party: str, announcement: Announcement, model_round: int) -> None:
-        """A greeting was answered: the party may know nothing any more, and has this one key."""
-        self._standings[party] = _Standing(model_round=model_round, keys={announcement.key_id: announcement})
+        """A greeting was answered: the party may know nothing any more, and has this one key. Raises as `announced`."""
+        self._check_newer(party, announcement)
+        self._standings[party] = _Standing(
+            model_round=model_round,
+            issued_round=announcement.issued_round,
+            keys={announcement.key_id: announcement},
+        )
 
     # -- keys --
 
     def announced(self, party: str, announcement: Announcement) -> bool:
-        """A new key rode on a reply; whether it really is new."""
+        """A new key rode on a reply; whether it really is new. Raises `RemoteProtocolError` for one that its partners
+        would refuse, and every roster with it, because it is not newer than the last."""
         keys = self._standings[party].keys
         key_id = announcement.key_id
         if key_id in keys:
             return False
+        self._check_newer(party, announcement)
+        self._standings[party].issued_round = announcement.issued_round
         keys[key_id] = announcement
         while len(keys) > _KEYS_KEPT:
             del keys[next(iter(keys))]
         return True
+
+    def _check_newer(self, party: str, announcement: Announcement) -> None:
+        last = self._standings[party].issued_round
+        if announcement.issued_round <= last:
+            raise RemoteProtocolError(
+                f"{party} cannot announce a key of round {announcement.issued_round} after one of {last}"
+            )
 
     def holds(self, party: str, key_id: bytes) -> bool:
         """Whether the party has announced this key since it was last greeted."""

@@ -5,14 +5,25 @@ Requests go from the aggregator to a party, replies come back, one each. Unknown
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from vfedsec.crypto.keys import Announcement
+from vfedsec.crypto.keys import KEY_ID_BYTES, Announcement
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.interfaces import BatchKind
 
 Raw = memoryview
 """Bytes inside a message; decoded without a copy."""
+
+KeyId = Annotated[bytes, msgspec.Meta(min_length=KEY_ID_BYTES, max_length=KEY_ID_BYTES)]
+"""The short name of an ephemeral key."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""Of rows or batches."""
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that hold no such message; the last one for fields nested without end."""
 
 
 class _Message(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -35,15 +46,15 @@ class Member(_Part, frozen=True):
     """A party of the roster, with the ephemeral key it uses this round."""
 
     party: str
-    key_id: bytes
+    key_id: KeyId
 
 
 class Envelope(_Part, frozen=True):
     """The row numbers of one batch for one passive party, sealed by the active one."""
 
     round_index: int
-    sender_key_id: bytes
-    receiver_key_id: bytes
+    sender_key_id: KeyId
+    receiver_key_id: KeyId
     sealed: Raw
 
 
@@ -54,8 +65,8 @@ class Letter(_Part, frozen=True):
     receiver: str
     purpose: str
     number: int
-    sender_key_id: bytes
-    receiver_key_id: bytes
+    sender_key_id: KeyId
+    receiver_key_id: KeyId
     sealed: Raw
 
 
@@ -70,8 +81,9 @@ class BlindSum(_Part, frozen=True):
 
 
 class Hello(_Message, frozen=True):
-    """Begin, or begin again: the aggregator's side of a new session. Signed."""
+    """Begin, or begin again: the aggregator's side of a new session with one party. Signed."""
 
+    party: str
     run_id: bytes
     incarnation: int
     round_index: int
@@ -139,11 +151,11 @@ class Ready(_Message, frozen=True):
     """The preparation is over for this party; the active one says how many batches a pass takes, and how many
     rows one of predictions."""
 
-    train_batches: int = 0
-    validation_batches: int = 0
-    test_batches: int = 0
-    predict_batches: int = 0
-    predict_rows: int = 0
+    train_batches: Count = 0
+    validation_batches: Count = 0
+    test_batches: Count = 0
+    predict_batches: Count = 0
+    predict_rows: Count = 0
 
 
 class Share(_Message, frozen=True):
@@ -195,7 +207,7 @@ def decode_request(body: memoryview) -> Request:
     try:
         request: Request = _requests.decode(body)
         return request
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise RemoteProtocolError(f"expected a request: {error}") from None
 
 
@@ -204,5 +216,5 @@ def decode_reply(body: memoryview) -> Reply:
     try:
         reply: Reply = _replies.decode(body)
         return reply
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise RemoteProtocolError(f"expected a reply: {error}") from None

@@ -46,6 +46,8 @@ class Outgoing:
         self.members: dict[str, m.Member] = {}
         """The keys of the last round's roster."""
         self._news: dict[str, list[Announcement]] = {}
+        self._donors: dict[str, str] = {}
+        """By receiver: the peer that was asked for its model this round."""
 
     def roster(self) -> Roster:
         """The passive parties that can take part: they answer, have an envelope, and their replica is current or can
@@ -87,6 +89,7 @@ class Outgoing:
             )
         }
         receivers = self._receivers(roster)
+        self._donors = {one.party: donor for donor, asked in receivers.items() for one in asked}
         for party, sums in roster.items():
             sharing = (active, *self._roles.sharing(self._roles.slice_of(party)))
             requests[party] = m.Round(
@@ -165,10 +168,9 @@ class Outgoing:
                 if receiver in self._roles.passive and self._membership.holds(receiver, envelope.receiver_key_id):
                     self.envelopes[receiver] = envelope
         self.check_claim(party, reply.model_round)
-        peers = self._roles.group_of(party).parties if self._roles.is_replicated(party) else ()
         self._membership.reached(party, reply.model_round)
         for letter in reply.donations:
-            if letter.sender == party and letter.receiver in peers:
+            if letter.sender == party == self._donors.get(letter.receiver):
                 self._replicas.donations[letter.receiver] = (letter, reply.model_round)
 
     def take_sums(self, sum_of: Callable[[list[str], int], memoryview | None]) -> None:

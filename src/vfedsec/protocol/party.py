@@ -46,6 +46,7 @@ from vfedsec.protocol.secure_layer import SecureLayer
 
 _MOST_ROUNDS = 1 << 62
 _PREPARATION = "preparation"
+_ROUNDS_TO_SWITCH = 8  # a lost reply or two in between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +99,8 @@ class Party:
     # -- frames --
 
     def handle(self, request: bytes) -> bytes:
-        """The reply to one request. Raises `ProtocolError` or `CryptoError` for one that may not come; the party's
-        state is then what it was, but an authentic request has used up its exchange."""
+        """The reply to one request. Raises `ProtocolError` or `CryptoError` for one that may not come; where the party
+        stands in the tables is then what it was, but an authentic request has used up its exchange."""
         frame = session.parse(request)
         if frame.kind == session.SIGNED:
             return self._greet(frame, request)
@@ -149,17 +150,19 @@ class Party:
             raise RemoteProtocolError(f"{self.name} cannot accept a signed {type(message).__name__}")
         following = self._next_state(message)
         context = self._context_of(message)
-        if context == self._keys.context:
+        is_new_run = context != self._keys.context
+        if not is_new_run:
             repeated = self._cache.repeated(frame)
             if repeated is not None:
                 return repeated
-        else:
-            self._last_round = -1
-        self._keys.begin(context)
-        self._cache.enter(frame)
-        key = self._keys.renew(message.round_index)
-        self._rounds_with_key = 0
+        key = self._keys.fresh(message.round_index)
         self._channel = session.channel_with(key, message.public_key, context, self.name, at_party=True)
+        self._cache.enter(frame)
+        self._keys.begin(context)
+        self._keys.adopt(key)
+        self._rounds_with_key = 0
+        if is_new_run:
+            self._last_round = -1
         self._seats.clear()
         self._forget_pending()
         self.state = following
@@ -169,6 +172,8 @@ class Party:
         return data
 
     def _context_of(self, hello: Hello) -> RunContext:
+        if hello.party != self.name:
+            raise RemoteProtocolError(f"{self.name} cannot join: the greeting is for {hello.party!r}")
         if hello.job_digest != self._digest:
             raise RemoteProtocolError(f"{self.name} cannot join: the aggregator runs another job file")
         if _series(hello.version) != _series(vfedsec.__version__):
@@ -267,6 +272,13 @@ class Party:
         """Complete the backward pass of the last embedding alone."""
         self.model.apply(self.model.backward(gradient))
         self.model_round = round_index
+
+    def _check_key_in_use(self, key_id: bytes) -> None:
+        """Raises `RemoteProtocolError` for a roster that keeps to an old key long after a new one was announced."""
+        if key_id != self._keys.newest.key_id and self._rounds_with_key >= _ROUNDS_TO_SWITCH:
+            raise RemoteProtocolError(
+                f"{self.name} cannot take part with a key that it replaced {self._rounds_with_key} rounds ago"
+            )
 
     def _announce_if_due(self, round_index: int, roster_key_id: bytes) -> Announcement | None:
         """Renew the key when its time has come, erase those nobody uses any more, and say the newest as long as the

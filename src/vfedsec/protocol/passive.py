@@ -14,8 +14,9 @@ import numpy as np
 from vfedsec.crypto.pairs import derive
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol import states
-from vfedsec.protocol.interfaces import Rows
+from vfedsec.protocol.interfaces import BatchKind, Rows
 from vfedsec.protocol.messages import (
+    UNREADABLE,
     BlindSum,
     Farewell,
     Finish,
@@ -31,11 +32,15 @@ from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.seats import Seat
 from vfedsec.protocol.secure_layer import GroupBlinds
 
-ENVELOPE = "envelope"
 _GROUP = "group"
 _DONATION = "donation"
 _SECRET_BYTES = 32
 _NO_ROUND = -1
+
+
+def envelope_of(kind: BatchKind) -> str:
+    """The purpose of envelopes for batches of a kind: under another one they do not open."""
+    return f"envelope {kind}"
 
 
 class Donation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,21 +119,22 @@ class PassiveParty(Party):
             {self.slice_index: words.data},
             self.model_round,
             announcement=self._announce_if_due(message.round_index, seat.own_key_id),
-            donations=[self._donate(member.party, member.key_id, seat.own_key_id) for member in message.donate_to],
+            donations=self._donations(message.donate_to, seat.own_key_id),
         )
 
     def _sit_and_open(self, message: Round) -> tuple[Seat, Rows]:
         seat = self._seats.take("round", message.roster, message.announcements)
+        self._check_key_in_use(seat.own_key_id)
         if self.roles.active not in seat.pairs:  # its group's sum would stand bare
             raise RemoteProtocolError(f"{self.name} cannot accept a roster without {self.roles.active}")
         return seat, self._open_envelope(message)
 
     def _open_envelope(self, message: Round) -> Rows:
         envelope = message.envelope
-        if envelope is None or envelope.round_index != message.round_index:
+        if message.batch is None or envelope is None or envelope.round_index != message.round_index:
             raise RemoteProtocolError(f"{self.name} cannot take part in round {message.round_index}: no envelope")
         ends = (self.roles.active, envelope.sender_key_id, envelope.receiver_key_id)
-        seal = self._keys.pair(*ends).incoming(ENVELOPE)
+        seal = self._keys.pair(*ends).incoming(envelope_of(message.batch.kind))
         body = seal.open(envelope.round_index, envelope.sealed)
         if len(body) != 4 * self.roles.batch_size:
             raise RemoteProtocolError(f"{self.name} cannot use an envelope of {len(body)} bytes")
@@ -180,7 +186,7 @@ class PassiveParty(Party):
             )
         self._check_members(update)
         streams = self._group_blinds()
-        blinds = [streams.of(member.party, member.key_id) for member in update.members]
+        blinds = (streams.of(member.party, member.key_id) for member in update.members)  # none for words that misfit
         total = self.secure.unblind(update.words, self.model.size, update.round_index, blinds)
         streams.forget_all_but(2 * len(self.group.parties))
         self.model.apply(total)
@@ -208,29 +214,34 @@ class PassiveParty(Party):
 
     # -- state from member to member --
 
-    def _donate(self, party: str, key_id: bytes, own_key_id: bytes) -> Letter:
-        if not self._is_replicated or party not in self.group.parties:
-            raise RemoteProtocolError(f"{self.name} cannot give its model to {party!r}: not of its group")
+    def _donations(self, receivers: list[Member], own_key_id: bytes) -> list[Letter]:
+        """The own model and the group's secret, for each of these peers."""
+        if not receivers:
+            return []
+        peers = set(self.group.parties) - {self.name}
+        names = [member.party for member in receivers]
+        if not set(names) <= peers or len(set(names)) != len(names):
+            raise RemoteProtocolError(f"{self.name} cannot give its model to {names}: not each a peer of its group")
         donation = Donation(self.model_round, self._group_secret, self.model.dump())
         body = msgspec.msgpack.encode(donation)
-        return self._letters.seal(party, _DONATION, body, own_key_id, key_id)
+        return [self._letters.seal(one.party, _DONATION, body, own_key_id, one.key_id) for one in receivers]
 
     def _accept(self, letter: Letter) -> None:
         if letter.purpose != _DONATION or letter.sender not in self.group.parties:
             raise RemoteProtocolError(f"{self.name} cannot take a model from {letter.sender!r}")
         try:
             donation = msgspec.msgpack.decode(self._letters.open(letter), type=Donation)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise RemoteProtocolError(f"{self.name} cannot read the model of {letter.sender}: {error}") from None
-        if not self.model_round <= donation.model_round < self._last_round:
-            raise RemoteProtocolError(
-                f"{self.name} cannot take a model of round {donation.model_round}: its own is of {self.model_round}"
-            )
+        if donation.model_round <= self.model_round:
+            return  # it has got there by itself
+        if donation.model_round >= self._last_round or len(donation.group_secret) != _SECRET_BYTES:
+            raise RemoteProtocolError(f"{self.name} cannot take a model of round {donation.model_round}")
+        if self._group_secret and donation.group_secret != self._group_secret:
+            raise RemoteProtocolError(f"{self.name} cannot take a model with another secret than that of its group")
         self.model.load(donation.state)
         self.model_round = donation.model_round
-        if donation.group_secret != self._group_secret:
-            self._group_secret = donation.group_secret
-            self._blinds = None
+        self._group_secret = donation.group_secret
 
     def _finish(self, message: Finish) -> Farewell:
         self._take_results(message)

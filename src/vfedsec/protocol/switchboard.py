@@ -104,6 +104,7 @@ class Switchboard:
     def _greeting(self, party: str, round_index: int) -> bytes:
         key = EphemeralKey(self._entropy(32), round_index)
         hello = Hello(
+            party,
             self.context.run_id,
             self.context.incarnation,
             round_index,
@@ -116,13 +117,16 @@ class Switchboard:
         return data
 
     def welcome(self, party: str, data: bytes) -> Welcome:
-        """Complete a greeting. Raises `ProtocolError` or `CryptoError` unless this party answered this one."""
+        """Complete a greeting. Raises `ProtocolError` or `CryptoError` unless this party answered this one, with a
+        key made for it."""
         key, greeting = self._greetings[party]
         frame = self._parse(data, session.SIGNED)
         session.check_signature(self._identities[party], frame, answering=greeting)
         message = decode_reply(frame.body)
         if not isinstance(message, Welcome):
             raise RemoteProtocolError(f"expected a welcome from {party}, got {type(message).__name__}")
+        if message.announcement.issued_round != key.issued_round:
+            raise RemoteProtocolError(f"expected a key of {party} issued in round {key.issued_round}, got another")
         self.check(message.announcement, party)
         self._channels[party] = session.channel_with(
             key, message.announcement.public_key, self.context, party, at_party=False

@@ -1,0 +1,116 @@
+"""One party that does not keep to the protocol costs its own share, not the run and not the other parties."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from federation import ACTIVE, Federation, job_of
+from vfedsec import trace
+from vfedsec.crypto.keys import EphemeralKey, announce
+from vfedsec.errors import DataError, PartyTimeout, RemoteProtocolError
+from vfedsec.protocol import messages as m
+from vfedsec.protocol.passive import _DONATION, Donation
+
+
+def federation_of(groups=(2, 1), **options):
+    federation = Federation(job_of(groups, rounds=20, **options), watched=False)
+    federation.simulation.prepare()
+    return federation
+
+
+def spoil(federation, name, change, *, rounds):
+    """Let the party change its replies of these rounds, counted from 1."""
+    party = federation.parties[name]
+    honest, count = party._round, iter(range(1, 10**6))
+
+    def answer(message):
+        share = honest(message)
+        return change(party, message, share) if next(count) in rounds else share
+
+    party._round = answer
+
+
+def lost(federation):
+    return {event.party for event in federation.of_type(trace.PartyLost)}
+
+
+def test_a_key_that_its_partners_would_refuse_costs_the_party_that_announced_it():
+    federation = federation_of()
+
+    def announce_an_old_one(party, message, share):
+        key = EphemeralKey(bytes([7]) * 32, 0)
+        old = announce(party._setup.identity, party._keys.context, party.name, key)
+        return msgspec.structs.replace(share, announcement=old)
+
+    spoil(federation, "b0", announce_an_old_one, rounds=[3])
+    tally = federation.simulation.train().tally
+    assert lost(federation) == {"b0"}
+    assert tally.dropped == 0
+    assert tally.trained > 10
+
+
+def donate(state=None, secret=bytes(32)):
+    """A change that gives a1 a model nobody asked for; without a state, a letter that does not open."""
+
+    def change(party, message, share):
+        members = {member.party: member.key_id for member in message.roster}
+        body = b"" if state is None else msgspec.msgpack.encode(Donation(party.model_round, secret, state))
+        letter = party._letters.seal("a1", _DONATION, body, members["a0"], members["a1"])
+        if state is None:
+            letter = msgspec.structs.replace(letter, sealed=memoryview(bytes(40)))
+        return msgspec.structs.replace(share, donations=[letter])
+
+    return change
+
+
+@pytest.mark.parametrize("is_garbage", [True, False])
+def test_a_model_that_nobody_asked_for_is_not_passed_on(is_garbage):
+    federation = federation_of((3, 1))
+    honest = federation_of((3, 1))
+    state = None if is_garbage else federation.parties["a0"].model.dump()
+    spoil(federation, "a0", donate(state), rounds=range(4, 20))
+    assert federation.simulation.train().tally == honest.simulation.train().tally
+    assert not lost(federation)
+    for party in ("a1", "a2"):
+        assert federation.parties[party].model.dump() == honest.parties[party].model.dump()
+        assert federation.parties[party]._group_secret == federation.parties["a2"]._group_secret != bytes(32)
+
+
+def test_parties_that_never_stop_writing_to_each_other_are_stopped():
+    federation = Federation(job_of((3, 1)), watched=False)
+    for name, peer in (("a1", "a2"), ("a2", "a1")):
+        party = federation.parties[name]
+
+        def write_again(message, party=party, peer=peer, honest=party._deliver):
+            if not party._has_begun:
+                return honest(message)
+            for announcement in message.announcements:
+                party._keys.learn(announcement)
+            return m.Mail([party._letters.seal(peer, "preparation", b"and another thing")])
+
+        party._deliver = write_again
+    with pytest.raises(RemoteProtocolError, match="still get letters after 1000 deliveries"):
+        federation.simulation.prepare()
+
+
+def test_an_active_party_that_wants_predictions_for_ever_is_told_off():
+    federation = federation_of((1,))
+    spoil(
+        federation,
+        ACTIVE,
+        lambda party, message, share: msgspec.structs.replace(share, predicted=0),
+        rounds=range(9**6),
+    )
+    with pytest.raises(PartyTimeout, match="20 passes brought active no prediction that it lacks"):
+        federation.simulation.predict()
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_the_reason():
+    """Labels near the end of what float32 holds are finite, their squared error is not."""
+    job = msgspec.structs.replace(job_of(), task=msgspec.structs.replace(job_of().task, kind="regression"))
+    federation = Federation(job, watched=False)
+    federation.simulation.prepare()
+    labels = np.full(job.training.batch_size, 3e38, "<f4").data
+    spoil(federation, ACTIVE, lambda party, message, share: msgspec.structs.replace(share, labels=labels), rounds=[2])
+    with pytest.raises(DataError, match=r"the loss of round \d+ is not finite: lower training.learning_rate"):
+        federation.simulation.train()
