@@ -43,11 +43,13 @@ class QuantizationOverflow(ConfigError):
 
 @contextmanager
 def naming(*, file: str = "", key: str = "") -> Iterator[None]:
-    """Let a `ConfigError` from within say which file and which key it is about, where it does not say so itself."""
+    """Let a `ConfigError` from within say which file and which key it is about, where it does not say so itself. A
+    key from within that begins with a dot is one of the table `key`."""
     try:
         yield
     except ConfigError as error:
-        place = {"file": error.file or file, "key": error.key or key}
+        is_relative = error.key.startswith(".")
+        place = {"file": error.file or file, "key": key + error.key if is_relative else error.key or key}
         raise type(error)(error.message, **place) from error.__cause__
 
 

@@ -81,7 +81,8 @@ class FixedPoint:
 
         Raises `DataError` for a value that is not a number.
         """
-        fine = np.multiply(values, self._fine_scale, order="C").reshape(-1)
+        with np.errstate(over="ignore"):  # infinities are refused below, without a warning beside
+            fine = np.multiply(values, self._fine_scale, order="C").reshape(-1)
         clipped = self._clip(fine)
         integers = fine.astype(np.int32)
         np.add(integers, noise, integers)

@@ -41,6 +41,11 @@ def test_declared_kinds_reach_the_table(read):
     assert read(CLIENTS, kinds={"age": "categorical"}).kinds == {"age": "categorical"}
 
 
+def test_a_kind_of_a_column_that_is_not_there_is_refused(read):
+    with pytest.raises(DataError, match="column 'agee': there is no such column"):
+        read(CLIENTS, kinds={"agee": "categorical"})
+
+
 def test_missing_tokens_are_the_party_files(read):
     assert read(CLIENTS, missing=("Ulm",)).columns == {"age": ["30", "NA"], "town": [None, None]}
 
@@ -75,11 +80,11 @@ def test_a_quoted_cell_may_span_lines(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "party bank, clients.csv: the file is empty"),
+        ("", "clients.csv: the file is empty"),
         ("\n\n", "the file is empty"),
         ("id,age,town,sold\n", "a header and no rows"),
         ("key,age,town,sold\n1,2,3,4\n", "column 'id': there is no such column; the file has"),
-        ("id,age,sold\n1,2,1\n", "party bank, clients.csv, column 'town': there is no such column"),
+        ("id,age,sold\n1,2,1\n", "clients.csv, column 'town': there is no such column"),
         ("id,age,town\n1,2,3\n", "column 'sold': there is no such column"),
         ("id,age,age,town,sold\n1,2,3,4,1\n", "column 'age': the header names this column 2 times"),
         ("id,age,town,sold\n1,2,3,1\n2,3\n", "data row 2: the row has 2 fields, the header 4"),
@@ -88,6 +93,7 @@ def test_a_quoted_cell_may_span_lines(read):
         ("id,age,town,sold\n1,2,3,1\n1,2,3,1\n", "data row 2: the id repeats that of data row 1"),
         ("id,age,town,sold\n1,2,3,1\n2,2,3,\n", "data row 2: the label is missing"),
         (b"id,age,town,sold\n1,2,3,1\n2,\xff,3,1\n", "clients.csv: line 3 is not UTF-8 text"),
+        ("id,age,town,sold\n1,\0,3,1\n", "clients.csv: the file holds zero bytes"),
         ('id,age,town,sold\n1,"2"x,3,1\n', "line 2 is not valid CSV"),
     ],
 )
@@ -99,7 +105,7 @@ def test_a_bad_file_is_refused_with_the_place(read, content, message):
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     party = PartyFile(name="bank", data=DataSource(source="none.csv", id="id"))
-    with pytest.raises(DataError, match=r"party bank, none\.csv: the file cannot be read: No such"):
+    with pytest.raises(DataError, match=r"party bank, .*none\.csv: the file cannot be read: No such"):
         load(party, tmp_path, [], False)
 
 

@@ -93,3 +93,8 @@ def test_a_column_that_is_not_there_names_those_that_are():
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (-0.5, "-0.5"), (1e22, str(10**22))])
 def test_whole_numbers_are_written_without_a_point(value, text):
     assert number_text(value) == text
+
+
+def test_a_column_with_several_values_a_row_is_refused():
+    with pytest.raises(DataError, match=r"party bank, memory, column 'x': a column has one value a row, not 2 axes"):
+        Table.from_columns("bank", ["1", "2"], {"x": np.zeros((2, 3))})

@@ -9,9 +9,11 @@ from vfedsec import trace
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.config.party import DataSource, PartyFile
 from vfedsec.crypto.keys import Identity
+from vfedsec.data.table import Table
 from vfedsec.engines.secrets import Secrets
 from vfedsec.engines.simulation import Options, Simulation
-from vfedsec.errors import ConfigError
+from vfedsec.errors import ConfigError, DataError, LocalProtocolError
+from vfedsec.protocol.interfaces import ABSENT_ROW
 
 TASKS = {
     "binary": {},
@@ -125,6 +127,50 @@ def test_rows_are_needed_for_every_party(make):
         make(job_of(), {})
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stranger": Table.from_columns("stranger", ["1"], {})}, "found one for stranger"),
+        ({"a0": Table.from_columns("a1", ["1"], {})}, "expected the table of a0, found that of a1"),
+        ({"a0": "a0.csv"}, "expected the Table of a0, found a value of type str"),
+    ],
+)
+def test_every_party_gets_its_own_table(changes, message):
+    tables = {name: Table.from_columns(name, ["1"], {}) for name in (ACTIVE, "a0", "a1", "b0")}
+    with pytest.raises(ConfigError, match=message):
+        Simulation.from_tables(job_of(), tables | changes)
+
+
+def test_a_table_without_labels_cannot_be_trained_on_and_the_error_says_so():
+    tables = {name: Table.from_columns(name, range(40), {"x": range(40)}) for name in (ACTIVE, "a0", "a1", "b0")}
+    job = msgspec.structs.replace(
+        job_of(), groups=tuple(msgspec.structs.replace(group, columns=("x",)) for group in job_of().groups)
+    )
+    with pytest.raises(DataError, match="no training rows: expected labels in the table of active"):
+        Simulation.from_tables(job, tables).train()
+
+
+def test_a_simulation_trains_once():
+    """A cell of a notebook that is run again must not seem to train."""
+    simulation = Federation(job_of()).simulation
+    simulation.train()
+    with pytest.raises(LocalProtocolError, match="has trained all its rounds: make a new one"):
+        simulation.train()
+    assert simulation.predict()
+
+
+def test_it_is_told_who_holds_how_many_rows():
+    simulation = Federation(job_of()).simulation
+    with pytest.raises(LocalProtocolError, match="preparation is not over"):
+        simulation.rows_held()
+    simulation.prepare()
+    held = simulation.rows_held()
+    batches = simulation.active.batches
+    used = np.arange(held[ACTIVE], dtype=np.int32)
+    for party in ("a0", "a1", "b0"):
+        assert held[party] == np.count_nonzero(batches.partner_rows(party, used) != ABSENT_ROW) > 0
+
+
 def test_the_jobs_own_dropouts_are_used_unless_others_are_given():
     struck = trained(job_of(drop=1.0))
     assert struck.of_type(trace.PartyLost)
@@ -178,7 +224,7 @@ def test_a_partys_own_identity_is_read_from_its_file(tmp_path):
 def test_an_identity_that_cannot_be_read_is_refused_by_name(tmp_path, content):
     if content is not None:
         (tmp_path / "key.pem").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"a0 \[identity\]: expected an Ed25519 key in 'key.pem'"):
+    with pytest.raises(ConfigError, match=r"key\.pem: expected the Ed25519 key of a0, found: "):
         Secrets(job_of(), {"a0": (file_of("a0", identity="key.pem"), tmp_path)})
 
 

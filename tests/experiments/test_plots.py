@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vfedsec.errors import ConfigError
+from vfedsec.experiments import plots
 from vfedsec.experiments.history import HistoryRecorder, Point
 from vfedsec.experiments.plots import Curve, can_plot, draw_curves
 from vfedsec.trace import Evaluated, RoundEnded
@@ -34,16 +35,35 @@ def test_points_without_a_number_are_left_out(tmp_path: Path) -> None:
     assert (tmp_path / "curves.png").exists()
 
 
-@pytest.mark.parametrize("name", ["missing/curves.png", "curves.nonsense"])
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="expected a picture that can be written"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing/curves.png", "expected a picture that can be written, found: No such file"),
+        ("curves.nonsense", r"expected a name that ends in one of .*png.*, found \.nonsense"),
+        ("curves", "found none"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         draw(tmp_path / name, Curve("one", POINTS))
 
 
-def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_evaluations_after_one_round_the_last_is_drawn() -> None:
+    drawn = []
+
+    class Axes:
+        def plot(self, rounds: list[int], values: list[float], *args: object, **kwargs: object) -> None:
+            drawn.append((rounds, values, kwargs["label"]))
+
+    again = [*POINTS, Point(30, 30, "test", {"auc": 0.9})]
+    plots._draw(Axes(), Curve("one", again), "auc", ("#000000", "-", "o"))  # type: ignore[arg-type]
+    assert drawn == [([10, 20, 30], [0.6, 0.7, 0.9], "one (0.900)")]
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert not can_plot()
-    with pytest.raises(ConfigError, match=r"pip install 'vfedsec\[plots\]'"):
+    with pytest.raises(ConfigError, match="pip install matplotlib"):
         draw(tmp_path / "curves.png", Curve("one", POINTS))
 
 

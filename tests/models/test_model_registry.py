@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
 from vfedsec.config.job import ModelSpec
-from vfedsec.errors import ConfigError
+from vfedsec.errors import ConfigError, naming
 from vfedsec.models import registry
 from vfedsec.models.networks import LinearOptions, NoOptions, linear
 from vfedsec.models.registry import build_module, register
@@ -86,18 +88,25 @@ def test_an_unknown_name_is_refused_with_all_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "place"),
+    ("network", "refusal"),
     [
-        (spec("mlp", hidden=[4], depth=2), "depth"),
-        (spec("mlp", hidden=[0]), r"\$\.hidden\[0\]"),
-        (spec("mlp", hidden="8"), r"\$\.hidden"),
-        (spec("mlp"), "hidden"),
-        (spec("mlp", hidden=[4], bias=1), r"\$\.bias"),
+        (
+            spec("mlp", hidden=[4], depth=2),
+            '[m.options.depth]: expected a key of [options] (hidden, bias), found "depth"',
+        ),
+        (spec("mlp", hiden=[4]), 'found "hiden": did you mean "hidden"?'),
+        (spec("mlp", hidden=[0]), "[m.options.hidden[0]]: expected a whole number of at least 1, found the number 0"),
+        (spec("mlp", hidden="8"), '[m.options.hidden]: expected a list of whole numbers, found the text "8"'),
+        (spec("mlp"), "[m.options.hidden]: expected a list of whole numbers, found nothing: it must be given"),
+        (spec("mlp", hidden=[4], bias=1), "[m.options.bias]: expected true or false, found the number 1"),
+        (spec("cnn", shape=[1, 2]), "[m.options.shape]: expected a list of whole numbers, found a list"),
+        (spec("mlp", hidden=[10**11]), "[m]: network 'mlp' cannot be made with inputs = 5, outputs = 3"),
     ],
 )
-def test_a_bad_option_is_refused_with_the_accepted_ones(network: ModelSpec, place: str) -> None:
-    with pytest.raises(ConfigError, match=rf"'mlp'.*{place}.*accepted options: hidden, bias"):
+def test_a_bad_option_is_refused_with_its_place(network: ModelSpec, refusal: str) -> None:
+    with pytest.raises(ConfigError) as error, naming(key="m"):
         build_module(network, 5, 3, SEED)
+    assert refusal in str(error.value)
 
 
 def test_a_registered_network_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +135,27 @@ def test_an_allowed_import_path_is_built_with_its_options() -> None:
 def test_options_that_a_class_does_not_take_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"cannot be made with .* \['depth'\]"):
         build_module(spec("torch.nn:Linear", depth=3), 5, 3, SEED, ["torch"])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("strange_networks:Incomplete", r"cannot be made with .*KeyError: 'missing'"),
+        ("strange_networks:Forgetful", r"does not take rows of shape \[5\]: AssertionError: not today"),
+        ("strange_networks:Nothing", "leads nowhere"),
+        ("strange_networks.nothing:Nothing", "leads nowhere"),
+    ],
+)
+def test_a_network_that_fails_in_a_way_of_its_own_is_refused(path: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_module(spec(path), 5, 3, SEED, ["strange_networks"])
+
+
+def test_a_package_that_cannot_be_imported_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_package.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="cannot be imported: ZeroDivisionError"):
+        build_module(spec("broken_package:Net"), 5, 3, SEED, ["broken_package"])
 
 
 def test_a_network_with_other_outputs_is_refused() -> None:

@@ -86,3 +86,19 @@ def test_a_custom_loss_needs_the_callers_permission() -> None:
 def test_a_loss_with_parameters_is_refused() -> None:
     with pytest.raises(ConfigError, match="has parameters"):
         load_custom_loss(Task(loss="torch.nn:PReLU"), ["torch"])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("strange_networks:Incomplete", "cannot be made without arguments: TypeError"),
+        (
+            "strange_networks:Forgetful",
+            r"does not take outputs \[2, 1\] and targets \[2, 1\]: AssertionError: not today",
+        ),
+        ("strange_networks:RowByRow", "must give one number that depends on the outputs"),
+    ],
+)
+def test_a_loss_that_is_none_is_refused_before_the_first_round(path: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_custom_loss(Task(loss=path), ["strange_networks"])

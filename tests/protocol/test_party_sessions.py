@@ -129,9 +129,10 @@ def test_a_greeting_inside_a_session_is_refused(built):
         built.ask("a0", hello(built))
 
 
-def test_a_greeting_with_a_degenerate_key_is_refused(built):
+@pytest.mark.parametrize("incarnation", [0, 1])
+def test_a_greeting_with_a_degenerate_key_is_refused(built, incarnation):
     with pytest.raises(CryptoError, match="no shared secret"):
-        built.party("a0").handle(signed(built, hello(built, public_key=bytes(32))))
+        built.party("a0").handle(signed(built, hello(built, public_key=bytes(32), incarnation=incarnation)))
     built.forward(*EVERYBODY)  # the session from before goes on
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vfedsec.cli.options import add_job, new_command
-from vfedsec.cli.output import result_console
+from vfedsec.cli.output import result_console, warn
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from vfedsec.cli.options import Commands
     from vfedsec.config.job import Job
+    from vfedsec.data.encoding import Encoder
     from vfedsec.quantization import FixedPoint
 
 _FILES = ", and so are the files and tables of its parties."
+_SUSPECT = 0.5
+"""A categorical column with more different texts than this share of its values looks like names."""
 _NO_FILES = ". It names no files of parties, so none were looked at."
 _UPDATE = "An update is 4 B a parameter of the bottom model, summed blindly in its group."
 
@@ -42,26 +47,40 @@ def run(arguments: argparse.Namespace) -> int:
     from vfedsec.quantization import plan
 
     job = load_job(arguments.job)
+    encoded: dict[str, Encoder] = {}
     with naming(file=str(arguments.job)):
         numbers = plan(job)
         check_networks(job, arguments.allow_package)
-    if job.parties:
-        _check_parties(arguments)
+        if job.parties:
+            encoded = _check_parties(job, arguments)
     console = result_console()
     console.print(f"Job {job.name!r} is sound{_FILES if job.parties else _NO_FILES}\n", markup=False)
     console.print(f"security   {job.security.mode}, new keys every {job.security.rekey_every} rounds")
     console.print(f"embedding  {_numbers(numbers.embedding)}")
     console.print(f"updates    {_numbers(numbers.update)}\n")
-    console.print(_table(job))
+    console.print(_table(job, encoded))
     if any(sent.sends_update for sent in traffic(job).values()):
         console.print(f"\n{_UPDATE}")
     return 0
 
 
-def _check_parties(arguments: argparse.Namespace) -> None:
+def _check_parties(job: Job, arguments: argparse.Namespace) -> dict[str, Encoder]:
+    """Everything that a simulation would do before its first round, but for the alignment; how each party encodes."""
+    from vfedsec.data.encoders import encoders
+    from vfedsec.engines.files import party_files, table_of
     from vfedsec.engines.simulation import Options, Simulation
 
-    Simulation.from_files(arguments.job, Options(allowed_packages=tuple(arguments.allow_package)))
+    files = party_files(job, Path(arguments.job))
+    tables = {name: table_of(job, name, *file) for name, file in files.items()}
+    options = Options(allowed_packages=tuple(arguments.allow_package))
+    simulation = Simulation.from_tables(job, tables, files=files, options=options)
+    encoded = encoders(job, tables)
+    for name, encoder in encoded.items():
+        simulation.check_network(name, encoder.width)
+        for column, share in encoder.variety().items():
+            if share > _SUSPECT:
+                warn(f"nearly every text of {name}'s column {column!r} is another: the parties of a group are told all")
+    return encoded
 
 
 def _numbers(numbers: FixedPoint) -> str:
@@ -71,7 +90,7 @@ def _numbers(numbers: FixedPoint) -> str:
     )
 
 
-def _table(job: Job) -> Table:
+def _table(job: Job, encoded: Mapping[str, Encoder]) -> Table:
     from rich.text import Text
 
     from vfedsec.dashboard.tables import new_table
@@ -80,7 +99,7 @@ def _table(job: Job) -> Table:
     from vfedsec.protocol.roles import Roles
 
     roles = Roles(job)
-    table = new_table("Who takes part", "party", "role", "columns", "embedding", "sends a round")
+    table = new_table("Who takes part", "party", "role", "columns", "encoded", "embedding", "sends a round")
     table.columns[1].justify = "left"
     for party, sent in traffic(job).items():
         is_active = party == roles.active
@@ -91,6 +110,7 @@ def _table(job: Job) -> Table:
             Text(party),
             Text("active" if is_active else f"group {roles.group_of(party).name}"),
             str(len(columns)),
+            str(encoded[party].width) if party in encoded else "?",
             f"{share.start}-{share.stop - 1}",
             bytes_text(sent.total) + update,
         )

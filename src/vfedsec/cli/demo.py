@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     _print(arguments, job, comparison)
     console.print(f"Written to {folder}: {', '.join(written)}.", soft_wrap=True)
     if _CURVES not in written:
-        console.print("The curves can be drawn with the extra 'plots': pip install 'vfedsec[plots]'", markup=False)
+        console.print("The curves can be drawn where matplotlib is installed: pip install matplotlib")
     return 0
 
 

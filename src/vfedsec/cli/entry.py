@@ -34,6 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _leave_pipe()
         return 1
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        _leave_pipe()
+        return 1
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,11 @@ def result_console() -> Console:
     return Console(highlight=False)
 
 
+def warn(message: str) -> None:
+    """To stderr: something that a person should know and no reason to stop."""
+    progress_console().print(f"warning: {message}", style="yellow", markup=False, soft_wrap=True)
+
+
 def json_text(value: Any) -> str:
     """JSON that people can read too; a number that is none becomes null."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
@@ -38,10 +44,20 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json_text(value) + "\n")
 
 
-def check_writable(path: Path | None) -> None:
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path]) -> None:
+    """Raises `ConfigError` unless every output, by its option, can be written and overwrites no input and no other."""
+    taken = {path.resolve(): "is a file that this command reads" for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if (reason := taken.get(path.resolve())) is not None:
+            raise ConfigError(f"expected another file for {option}: this {reason}", file=str(path))
+        check_writable(path)
+        taken[path.resolve()] = f"is what {option} writes"
+
+
+def check_writable(path: Path) -> None:
     """Raises `ConfigError` unless the file can be written, so that no work is lost for it."""
-    if path is None:
-        return
     is_new = not path.exists()
     try:
         path.open("ab").close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vfedsec.cli.options import add_job, new_command, whole_number
-from vfedsec.cli.output import check_writable, print_json, progress_console, result_console
+from vfedsec.cli.output import check_outputs, print_json, progress_console, result_console, warn
 
 if TYPE_CHECKING:
     from vfedsec.cli.options import Commands
@@ -68,17 +68,22 @@ def run(arguments: argparse.Namespace) -> int:
         simulation.finish()
     if arguments.plot:
         _plot(arguments.plot, simulation, recorder)
+    if result.tally.dropped == result.tally.rounds:
+        warn("no round could be used: the network is as it was drawn")
     _print(arguments, simulation, result, seconds)
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    for path in (arguments.trace, arguments.predictions, arguments.plot):
-        check_writable(path)
+    from vfedsec.config.load import load_job
+    from vfedsec.engines.files import files_read
+
+    outputs = {"--trace": arguments.trace, "--predictions": arguments.predictions, "--plot": arguments.plot}
+    check_outputs(outputs, files_read(load_job(arguments.job), Path(arguments.job)))
     if arguments.plot:
         from vfedsec.experiments.plots import check_plots
 
-        check_plots()
+        check_plots(arguments.plot)
 
 
 def _trace_file(stack: contextlib.ExitStack, path: Path) -> Sink:
@@ -95,6 +100,12 @@ def _prepared(arguments: argparse.Namespace, view: RunView, sink: Sink) -> Simul
     simulation = Simulation.from_files(arguments.job, options)
     view.say("greeting the parties")
     simulation.prepare()
+    held = simulation.rows_held()
+    active, *passive = held.items()
+    view.note(f"{active[0]} has {active[1]} rows to use; held by " + ", ".join(f"{n}: {rows}" for n, rows in passive))
+    for party, rows in passive:
+        if not rows:
+            view.note(f"warning: {party} holds none of them, so its columns cannot help", "yellow")
     return simulation
 
 

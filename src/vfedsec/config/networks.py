@@ -36,6 +36,14 @@ def model_key(job: Job, party: str) -> str:
     return next(f"groups[{index}].model" for index, group in enumerate(job.groups) if party in group.parties)
 
 
+def bottom_of(job: Job, party: str) -> tuple[int, ModelSpec]:
+    """The width of this party's embedding, and its bottom model."""
+    if party == job.active.party:
+        return job.embedding_width, job.active.model
+    group = next(group for group in job.groups if party in group.parties)
+    return group.width, group.model
+
+
 def _model_name(key: str, name: str) -> Iterator[Refusal]:
     if not name:
         yield Refusal(key, "the name of a network", "an empty text")

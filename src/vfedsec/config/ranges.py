@@ -29,20 +29,25 @@ def _above_zero(key: str) -> _Range:
     return _Range(key, "a finite number above 0", lambda number: 0 < number < math.inf)
 
 
+def _clip(key: str) -> _Range:
+    # Beyond, scales and sums would leave what float32 holds.
+    return _Range(key, "a number from 1e-6 to 1e6", lambda number: 1e-6 <= number <= 1e6)
+
+
 _RANGES = (
     _whole("seed", 0, 2**63 - 1),
     _whole("training.epochs", 1, _MOST),
     _whole("training.rounds", 1, _MOST),
     _whole("training.batch_size", 2, 2**20),
-    _above_zero("training.learning_rate"),
+    _Range("training.learning_rate", "a number above 0, at most 1000", lambda number: 0 < number <= 1000),
     _Range("training.momentum", "a number from 0 to less than 1", lambda number: 0 <= number < 1),
     _whole("training.evaluate_every", 0, _MOST),
     _Range("split.validation", "a fraction from 0 to less than 1", lambda number: 0 <= number < 1),
     _Range("split.test", "a fraction above 0 and less than 1", lambda number: 0 < number < 1),
     _whole("security.rekey_every", 1, _MOST),
     _whole("security.range_bits", 2, 31),
-    _above_zero("security.clip"),
-    _above_zero("security.update_clip"),
+    _clip("security.clip"),
+    _clip("security.update_clip"),
     _above_zero("dropout.deadline"),
     _above_zero("dropout.patience"),
     _Range("simulation.drop_probability", "a number from 0 to 1", lambda number: 0 <= number <= 1),

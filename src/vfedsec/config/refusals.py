@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
@@ -22,6 +22,7 @@ from vfedsec.errors import ConfigError
 _LONGEST_SHOWN = 60
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _EXPECTED = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+_SEVERAL = {int: "whole numbers", str: "texts"}
 
 
 class Refusal(NamedTuple):
@@ -101,7 +102,7 @@ def _table_misfits(value: object, table: Any, key: str) -> Iterator[Refusal]:
 
 def _list_misfits(value: object, items: Any, key: str) -> Iterator[Refusal]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        lone = isinstance(value, Mapping) and get_args(items)[0] is not str
+        lone = isinstance(value, Mapping) and _plain_type(get_args(items)[0]) not in _SEVERAL
         why = f"each is written [[{key}]]" if lone else ""
         yield Refusal(key, _described(items), shown(value), why)
         return
@@ -116,7 +117,7 @@ def _missing(fields: Mapping[str, FieldInfo], value: Mapping[str, object], key: 
 
 
 def _unknown(name: object, known: tuple[str, ...], table: str) -> Refusal:
-    place = f"[{table}]" if table else "the top level"
+    place = f"[{table.lstrip('.')}]" if table else "the top level"
     found = shown(name) if not isinstance(name, str) else _shortened(json.dumps(name))
     close = difflib.get_close_matches(str(name)[:_LONGEST_SHOWN], known, n=1)
     if close:
@@ -139,10 +140,15 @@ def _described(expected: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(_described(choice) for choice in arguments if choice is not NoneType)
     if origin is tuple:
-        return "a list of texts" if arguments[0] is str else "a list of tables"
-    if expected == Secret:
-        return "a text"
+        return f"a list of {_SEVERAL.get(_plain_type(arguments[0]), 'tables')}"
+    if origin is Annotated:
+        least = next((one.ge for one in arguments[1:] if getattr(one, "ge", None) is not None), None)
+        return _described(arguments[0]) + ("" if least is None else f" of at least {least}")
     return _EXPECTED.get(expected, "a table")
+
+
+def _plain_type(expected: Any) -> Any:
+    return get_args(expected)[0] if get_origin(expected) is Annotated else expected
 
 
 def _kind(value: object) -> str:

@@ -73,6 +73,7 @@ def phase_table(meter: Meter, parties: Sequence[str]) -> Table:
 def metrics_table(metrics: Mapping[str, float]) -> Table:
     """The metrics of one evaluation."""
     table = new_table("On the test rows", "metric", "value")
+    table.min_width = len("On the test rows")
     for name, value in metrics.items():
         table.add_row(metric_name(name), metric_text(value))
     return table

@@ -85,6 +85,11 @@ class RunView:
         else:
             self._live.refresh()
 
+    def note(self, text: str, style: str = "") -> None:
+        """A line that stays."""
+        self._leave()
+        self._print(Text(text, style=style))
+
     def watch(self, job: Job, title: str = "training") -> None:
         """The rounds that come next are of this job."""
         self._leave()

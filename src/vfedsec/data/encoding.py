@@ -112,6 +112,13 @@ class Encoder:
         """How many features a row has."""
         return len(self.names)
 
+    def variety(self) -> dict[str, float]:
+        """Of each categorical column, how many different texts there are for each value: 1 where all differ."""
+        summaries = [column.summary for column in self._columns]
+        return {
+            one.name: len(one.categories) / one.count for one in summaries if one.kind == "categorical" and one.count
+        }
+
     def transform(self, table: Table) -> Floats:
         """The features (rows, width).
 

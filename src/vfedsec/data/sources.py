@@ -24,11 +24,10 @@ class _Source:
     """A place to read from, and whose it is."""
 
     party: str
-    name: str
     path: Path
 
     def error(self, message: str, *, column: str = "", row: int | None = None) -> DataError:
-        return data_error(self.party, self.name, message, column=column, row=row)
+        return data_error(self.party, str(self.path), message, column=column, row=row)
 
 
 _Reader = Callable[[_Source, Sequence[str]], dict[str, Sequence[str]]]
@@ -41,9 +40,9 @@ def load(party_file: PartyFile, base: Path, columns: Sequence[str], with_label: 
     needed.
     """
     data = party_file.data
-    source = _Source(party_file.name, data.source, base / data.source)
+    source = _Source(party_file.name, base / data.source)
     _check_roles(source, data, columns, with_label)
-    wanted = [data.id, *columns, *([data.label] if with_label else [])]
+    wanted = [data.id, *columns, *([data.label] if with_label else []), *data.kinds]  # a kind of nothing is a slip
     cells = _reader(source)(source, wanted)
     features: dict[str, Column] = {name: _without(data.missing, cells[name]) for name in columns}
     return Table(
@@ -51,7 +50,7 @@ def load(party_file: PartyFile, base: Path, columns: Sequence[str], with_label: 
         ids=[cell or "" for cell in _without(data.missing, cells[data.id])],
         columns=features,
         label=[c or "" for c in _without(data.missing, cells[data.label])] if with_label else None,
-        source=data.source,
+        source=str(source.path),
         kinds=data.kinds,
     )
 
@@ -98,10 +97,13 @@ def _decoded(source: _Source) -> str:
     except OSError as error:
         raise source.error(f"the file cannot be read: {error.strerror}") from None
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise source.error(f"line {line} is not UTF-8 text") from None
+    if "\0" in text:
+        raise source.error("the file holds zero bytes, so it is no text")
+    return text
 
 
 def _records(source: _Source, text: str) -> list[list[str]]:

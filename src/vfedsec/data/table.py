@@ -140,6 +140,10 @@ class _Builder:
     def column(self, name: str, values: Sequence[Any] | NDArray[Any]) -> Column:
         """A column: numbers when every value is one, else texts."""
         array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
+        if array.ndim != 1:
+            raise data_error(
+                self.party, self.source, f"a column has one value a row, not {array.ndim} axes", column=name
+            )
         if array.dtype.kind in "iuf":
             return array.astype(np.float64)
         cells = [self._plain(name, row, value) for row, value in enumerate(array.tolist())]

@@ -30,6 +30,15 @@ def party_files(job: Job, path: Path) -> dict[str, tuple[PartyFile, Path]]:
     return files
 
 
+def files_read(job: Job, path: Path) -> list[Path]:
+    """Every file that a simulation of this job reads: the job's own, and its parties' with what they name."""
+    named = [path]
+    for name, (party, base) in party_files(job, path).items():
+        named += [path.parent / job.parties[name], base / party.data.source]
+        named += [base / party.identity] if party.identity else []
+    return named
+
+
 def table_of(job: Job, name: str, party: PartyFile, base: Path) -> Table:
     """The columns of a party's table that the job asks for."""
     if name == job.active.party:

@@ -42,12 +42,12 @@ class Secrets:
         if not file or not file[0].identity:
             return Identity.from_seed(derive(self.job_seed, "simulated identity", name))
         party, base = file
+        path = base / party.identity
         try:
-            return Identity.from_pem((base / party.identity).read_bytes())
+            return Identity.from_pem(path.read_bytes())
         except (OSError, CryptoError) as error:
-            raise ConfigError(
-                f"expected an Ed25519 key in {party.identity!r}: {error}", file=name, key="identity"
-            ) from None
+            found = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"expected the Ed25519 key of {name}, found: {found}", file=str(path)) from None
 
     def _check_pin(self, name: str, text: str) -> None:
         """A pinned identity must be that of the party's key, where the party has one in this simulation."""

@@ -10,7 +10,7 @@ exactly; ephemeral keys are fresh every time, and nothing depends on them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 from vfedsec import trace
 from vfedsec.config.job import AGGREGATOR, Job, ModelSpec
 from vfedsec.config.load import load_job
-from vfedsec.config.networks import model_key
+from vfedsec.config.networks import bottom_of, model_key
 from vfedsec.config.party import PartyFile
 from vfedsec.crypto.keys import RunContext
 from vfedsec.crypto.pairs import derive
@@ -30,17 +30,18 @@ from vfedsec.data.table import Table
 from vfedsec.engines.base import drive
 from vfedsec.engines.faults import Faults, RandomDropouts
 from vfedsec.engines.files import party_files, table_of
+from vfedsec.engines.given import check_complete, check_tables
 from vfedsec.engines.local import LocalEngine, Tap
 from vfedsec.engines.metering import Meter, wall_clock
 from vfedsec.engines.secrets import Secrets
-from vfedsec.errors import ConfigError, naming
+from vfedsec.errors import LocalProtocolError, naming
 from vfedsec.models.bottom import build_bottom
 from vfedsec.models.registry import check_networks
 from vfedsec.models.top import TorchTop
 from vfedsec.protocol.active import ActiveParty
 from vfedsec.protocol.aggregator import Aggregator, AggregatorSetup, Program
 from vfedsec.protocol.conclusion import Tally
-from vfedsec.protocol.interfaces import Batches, BottomModel, Floats, Preparation
+from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Floats, Preparation
 from vfedsec.protocol.keyring import Entropy
 from vfedsec.protocol.party import Party, PartySetup
 from vfedsec.protocol.passive import PassiveParty
@@ -108,7 +109,7 @@ class Simulation:
         parties = {name: self._party(name) for name in self.roles.parties}
         self.engine = LocalEngine(parties, deadline=job.dropout.deadline, faults=self._faults(), tap=self.options.tap)
         self.aggregator = Aggregator(self._aggregator_setup())
-        self._is_prepared = False
+        self._is_prepared = self._is_trained = False
         self._job_file = ""
 
     @classmethod
@@ -133,7 +134,7 @@ class Simulation:
         options: Options | None = None,
     ) -> Simulation:
         """From one table a party."""
-        _check_complete(job, tables, "a table")
+        check_tables(job, tables)
 
         def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
             if name == job.active.party:
@@ -145,7 +146,7 @@ class Simulation:
     @classmethod
     def from_prepared(cls, job: Job, rows: Mapping[str, PreparedParty], options: Options | None = None) -> Simulation:
         """From rows that are encoded and aligned already."""
-        _check_complete(job, rows, "prepared rows")
+        check_complete(job, rows, "prepared rows")
 
         def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
             return _prepared(job, name, rows[name], build)
@@ -170,8 +171,11 @@ class Simulation:
             self.rows[active.name] = PreparedParty(kept.features, active.batches)
 
     def train(self) -> Result:
-        """All rounds of the job."""
+        """All rounds of the job, once. Raises `LocalProtocolError` when they are over: `again` makes a new run."""
+        if self._is_trained:
+            raise LocalProtocolError("this simulation has trained all its rounds: make a new one, or take again(job)")
         self.prepare()
+        self._is_trained = True
         self.drive(self.aggregator.train())
         history = tuple(self.aggregator.evaluations)
         metrics = next((one.metrics for one in reversed(history) if one.kind == "test"), {})
@@ -186,6 +190,18 @@ class Simulation:
         in_order = sorted(by_row)
         ids = self.active.batches.ids_of(np.array(in_order, np.int32))
         return {one: by_row[row] for one, row in zip(ids, in_order, strict=True)}
+
+    def rows_held(self) -> dict[str, int]:
+        """Of how many rows each party holds its columns, after the alignment; the active party of all that are used.
+
+        Raises `LocalProtocolError` before the preparation."""
+        batches = self.active.batches
+        passes = [batches.rows("predict", 0, index) for index in range(batches.count("predict"))]
+        used = np.concatenate([np.empty(0, np.int32), *(rows[rows != ABSENT_ROW] for rows in passes)])
+        held = {party: batches.partner_rows(party, used) for party in self.roles.passive}
+        return {self.roles.active: len(used)} | {
+            party: int(np.count_nonzero(rows != ABSENT_ROW)) for party, rows in held.items()
+        }
 
     def finish(self) -> None:
         """Tell everybody that the run is over."""
@@ -227,8 +243,16 @@ class Simulation:
         kind = ActiveParty if name == self.roles.active else PassiveParty
         return kind(setup, restarted=restarted)
 
+    def check_network(self, name: str, columns: int) -> None:
+        """Raises `ConfigError` unless this party's bottom model can be made for so many encoded columns."""
+        width, spec = bottom_of(self.job, name)
+        self._bottom(name, np.zeros((1, columns), np.float32), width, spec, b"")
+
     def _build(self, name: str, features: Floats, width: int, spec: ModelSpec, seed: bytes) -> BottomModel:
         self.rows[name] = PreparedParty(features, self.rows.get(name, _NOTHING).batches)
+        return self._bottom(name, features, width, spec, seed)
+
+    def _bottom(self, name: str, features: Floats, width: int, spec: ModelSpec, seed: bytes) -> BottomModel:
         with naming(key=model_key(self.job, name)):
             return build_bottom(
                 features,
@@ -263,16 +287,5 @@ class Simulation:
 _NOTHING = PreparedParty(np.empty((0, 0), np.float32))
 
 
-def _check_complete(job: Job, given: Collection[str], what: str) -> None:
-    missing = [name for name in (job.active.party, *job.passive_parties) if name not in given]
-    if missing:
-        raise ConfigError(f"expected {what} for every party, found none for {', '.join(missing)}")
-
-
 def _prepared(job: Job, name: str, kept: PreparedParty, build: BuildModel) -> Preparation:
-    if name == job.active.party:
-        width, spec = job.embedding_width, job.active.model
-    else:
-        group = next(group for group in job.groups if name in group.parties)
-        width, spec = group.width, group.model
-    return PreparedRows(kept.features, width, spec, build, kept.batches)
+    return PreparedRows(kept.features, *bottom_of(job, name), build, kept.batches)

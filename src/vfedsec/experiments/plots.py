@@ -32,12 +32,17 @@ class Curve:
     points: Sequence[Point]
 
 
-def check_plots() -> None:
-    """Raises `ConfigError` unless pictures can be drawn."""
+def check_plots(path: Path | None = None) -> None:
+    """Raises `ConfigError` unless pictures can be drawn, of the kind that the file's name ends in."""
     try:
         import matplotlib  # noqa: F401
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError:
-        raise ConfigError("expected matplotlib to draw with, found none: pip install 'vfedsec[plots]'") from None
+        raise ConfigError("expected matplotlib to draw with, found none: pip install matplotlib") from None
+    kinds = sorted(FigureCanvasAgg.get_supported_filetypes())
+    if path is not None and path.suffix.lstrip(".").lower() not in kinds:
+        found = path.suffix or "none"
+        raise ConfigError(f"expected a name that ends in one of {', '.join(kinds)}, found {found}", file=str(path))
 
 
 def can_plot() -> bool:
@@ -54,7 +59,7 @@ def draw_curves(path: Path, curves: Sequence[Curve], metric: str, metric_label: 
 
     Raises `ConfigError` without matplotlib, or when the file cannot be written.
     """
-    check_plots()
+    check_plots(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -71,13 +76,16 @@ def draw_curves(path: Path, curves: Sequence[Curve], metric: str, metric_label: 
     axes.legend(frameon=False, fontsize=9)
     try:
         figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"expected a picture that can be written, found: {error}", file=str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"expected a picture that can be written, found: {error.strerror}", file=str(path)) from None
 
 
 def _draw(axes: Axes, curve: Curve, metric: str, looks: tuple[str, str, str]) -> None:
-    points = [point for point in curve.points if not math.isnan(point.metrics.get(metric, math.nan))]
-    rounds, values = [point.rounds for point in points], [point.metrics[metric] for point in points]
+    # After the last round there are two evaluations, and the test comes last: it is the one that is told.
+    points = {
+        one.rounds: one.metrics[metric] for one in curve.points if not math.isnan(one.metrics.get(metric, math.nan))
+    }
+    rounds, values = list(points), list(points.values())
     final = f" ({values[-1]:.3f})" if values else ""
     colour, dashes, mark = looks
     label = curve.label + final

@@ -37,10 +37,19 @@ def load_class(path: str, base: type[T], allowed_packages: Collection[str]) -> t
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"import path {path!r} leads nowhere: {error}") from error
+        raise ConfigError(
+            f"import path {path!r} leads nowhere: {error} (a package in the current folder is found with PYTHONPATH=.)"
+        ) from error
+    except Exception as error:  # whatever its code does when it is imported
+        raise ConfigError(f"import path {path!r} cannot be imported: {told(error)}") from error
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ConfigError(f"import path {path!r} must name a subclass of {base.__name__}")
     return found
+
+
+def told(error: Exception) -> str:
+    """An error of somebody else's code, in a message of ours."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _check_allowed(path: str, module_name: str, allowed_packages: Collection[str]) -> None:
@@ -49,5 +58,5 @@ def _check_allowed(path: str, module_name: str, allowed_packages: Collection[str
     allowed = ", ".join(sorted(allowed_packages)) or "empty"
     raise ConfigError(
         f"import path {path!r} is refused: its package is not on the allow-list of this program "
-        f"(the allow-list is: {allowed})"
+        f"(the allow-list is: {allowed}; --allow-package adds to it, allowed_packages in Python)"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,8 +12,9 @@ from torch import nn
 
 from vfedsec.config.job import Job, ModelSpec
 from vfedsec.config.networks import models_of
+from vfedsec.config.refusals import Refusal, misfits
 from vfedsec.errors import ConfigError, naming
-from vfedsec.models.import_path import is_import_path, load_class
+from vfedsec.models.import_path import is_import_path, load_class, told
 from vfedsec.models.networks import (
     CnnOptions,
     Inputs,
@@ -80,16 +82,19 @@ def check_networks(job: Job, allowed_packages: Collection[str] = ()) -> None:
 
 
 def _construct(spec: ModelSpec, inputs: Inputs, outputs: int, allowed_packages: Collection[str]) -> nn.Module:
-    if not is_import_path(spec.name):
+    if is_import_path(spec.name):
+        make = partial(load_class(spec.name, nn.Module, allowed_packages), inputs, outputs, **spec.options)
+    else:
         builder, options = _registered(spec)
-        return builder(inputs, outputs, options)
-    found = load_class(spec.name, nn.Module, allowed_packages)
+        make = partial(builder, inputs, outputs, options)
     try:
-        return found(inputs, outputs, **spec.options)
-    except (TypeError, ValueError) as error:
+        return make()
+    except ConfigError:
+        raise
+    except Exception as error:  # the code of a network may fail in any way, and torch where memory ends
         raise ConfigError(
             f"network {spec.name!r} cannot be made with inputs = {inputs}, outputs = {outputs} "
-            f"and options {sorted(spec.options)}: {error}"
+            f"and options {sorted(spec.options)}: {told(error)}"
         ) from error
 
 
@@ -103,8 +108,8 @@ def _registered(spec: ModelSpec) -> tuple[Builder[Any], NoOptions]:
     try:
         return builder, msgspec.convert(spec.options, options)
     except msgspec.ValidationError as error:
-        accepted = ", ".join(options.__struct_fields__) or "none"
-        raise ConfigError(f"options of network {spec.name!r}: {error} (accepted options: {accepted})") from None
+        otherwise = Refusal(".options", f"options of network {spec.name!r}", str(error))
+        raise next(misfits(spec.options, options, ".options"), otherwise).error("") from None
 
 
 def _check_output(name: str, module: nn.Module, inputs: Inputs, outputs: int) -> None:
@@ -113,8 +118,9 @@ def _check_output(name: str, module: nn.Module, inputs: Inputs, outputs: int) ->
     try:
         with torch.no_grad():
             output = module.eval()(row)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise ConfigError(f"network {name!r} does not take rows of shape {list(row.shape[1:])}: {error}") from error
+    except Exception as error:  # as above
+        shape = list(row.shape[1:])
+        raise ConfigError(f"network {name!r} does not take rows of shape {shape}: {told(error)}") from error
     if output.shape != (1, outputs) or output.dtype != torch.float32:
         raise ConfigError(
             f"network {name!r} makes {list(output.shape[1:])} {output.dtype} of a row, "

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from vfedsec.config.job import Task
 from vfedsec.errors import ConfigError, naming
-from vfedsec.models.import_path import load_class
+from vfedsec.models.import_path import load_class, told
 from vfedsec.protocol.interfaces import Floats
 
 
@@ -118,15 +118,38 @@ def load_custom_loss(task: Task, allowed_packages: Collection[str]) -> nn.Module
     float32 (rows, 1), or class numbers int64 (rows,) where there are several classes.
 
     Raises:
-        ConfigError: The path is refused, or the loss has parameters that nothing would train.
+        ConfigError: The path is refused, the loss fails or gives something else than a number, or it has parameters
+            that nothing would train.
     """
     if not task.loss:
         return None
     with naming(key="task.loss"):
-        loss = load_class(task.loss, nn.Module, allowed_packages)()
+        loss = _made(task.loss, allowed_packages)
         if any(True for _ in loss.parameters()):
             raise ConfigError(f"loss {task.loss!r} has parameters, and nothing would train them")
+        _check_value(task.loss, loss, task)
     return loss
+
+
+def _made(path: str, allowed_packages: Collection[str]) -> nn.Module:
+    found = load_class(path, nn.Module, allowed_packages)
+    try:
+        return found()
+    except Exception as error:  # its code may fail in any way
+        raise ConfigError(f"loss {path!r} cannot be made without arguments: {told(error)}") from error
+
+
+def _check_value(path: str, loss: nn.Module, task: Task) -> None:
+    """Try it once, so that a loss that is none is found before the first round."""
+    outputs = torch.zeros(2, len(task.classes) if task.kind == "multiclass" else 1, requires_grad=True)
+    targets = build_task_loss(task).targets(np.zeros(2, np.float32))
+    try:
+        value = loss(outputs, targets)
+    except Exception as error:  # as above
+        shapes = f"outputs {list(outputs.shape)} and targets {list(targets.shape)}"
+        raise ConfigError(f"loss {path!r} does not take {shapes}: {told(error)}") from error
+    if not isinstance(value, Tensor) or value.shape != () or not value.requires_grad:
+        raise ConfigError(f"loss {path!r} must give one number that depends on the outputs")
 
 
 def _column(labels: Floats) -> Tensor:

@@ -51,7 +51,10 @@ class Aggregator(Dialogue):
         ready = yield from self._insist(AggregatorState.BUILDING, "prepare", requests, m.Ready)
         self._sizes = ready[self.roles.active]
         if not self._sizes.train_batches:
-            raise DataError("no training rows are left after the alignment and the split")
+            raise DataError(
+                f"no training rows: expected labels in the table of {self.roles.active}, and rows that are left after "
+                "the alignment and the split"
+            )
         planned = rounds_planned(self.job.training, self._sizes)
         started = (self.job.name, self.job.security.mode, self._sizes.train_batches, planned)
         self._tell(trace.RunStarted(*started))

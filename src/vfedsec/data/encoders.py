@@ -1,0 +1,22 @@
+"""Every party's encoder, for somebody who has all the tables: a simulation's owner, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vfedsec.config.job import Job
+from vfedsec.data.encoding import Encoder, merge, summarise
+from vfedsec.data.table import Table
+
+
+def encoders(job: Job, tables: Mapping[str, Table]) -> dict[str, Encoder]:
+    """By party, what the preparation makes of these tables.
+
+    Raises `DataError` at a cell that is not of its column's kind, and when the kinds of a group do not go together.
+    """
+    active = job.active.party
+    made = {active: Encoder(summarise(tables[active], job.active.columns))}
+    for group in job.groups:
+        joint = Encoder(merge({party: summarise(tables[party], group.columns) for party in group.parties}))
+        made |= dict.fromkeys(group.parties, joint)
+    return made
