@@ -32,6 +32,7 @@ format: $(VENV)/dev.stamp  ## format the code
 docs: $(VENV)/dev.stamp  ## write the generated parts of the documentation anew
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m vfedsec.cli.reference > docs/cli.md
+	$(BIN)/python -m vfedsec.cli.file_reference > docs/files.md
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vfedsec import __version__
-from vfedsec.cli import main
+from vfedsec.cli import file_reference, main
 from vfedsec.cli.reference import reference
 from vfedsec.crypto.keys import Identity
 from vfedsec.data.demo import write_demo
@@ -117,6 +117,12 @@ def test_a_reader_that_goes_away_is_no_drama(job_file: Path, arguments: list[str
 
 def test_the_documentation_is_what_the_parsers_say() -> None:
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_documentation_of_files_is_what_the_structs_say() -> None:
+    text = file_reference.reference()
+    assert (DOCS / "files.md").read_text(encoding="utf-8") == text
+    assert not [line for line in text.splitlines() if line.endswith("|  |")], "a key without a meaning"
 
 
 # -- simulate --

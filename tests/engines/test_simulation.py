@@ -70,7 +70,6 @@ def test_evaluations_come_as_often_as_the_job_says():
     assert [(one.kind, one.trained_rounds) for one in history] == [
         ("validation", 3),
         ("validation", 6),
-        ("validation", 9),
         ("test", 9),
     ]
 

@@ -75,7 +75,6 @@ def test_both_baselines_take_the_rounds_of_the_job() -> None:
         assert [(point.rounds, point.rounds_used, point.kind) for point in baseline.history] == [
             (20, 20, "validation"),
             (40, 40, "validation"),
-            (60, 60, "validation"),
             (60, 60, "test"),
         ]
         assert baseline.metrics == baseline.history[-1].metrics

@@ -2,17 +2,20 @@
 
 from itertools import islice
 
+import msgspec
 import pytest
 
-from vfedsec.config.job import Training
+from federation import job_of
+from vfedsec.config.job import Split, Training
 from vfedsec.protocol.messages import Batch, Ready
 from vfedsec.protocol.schedule import Schedule, one_pass, rounds_planned, training_schedule
 
 SIZES = Ready(train_batches=3, validation_batches=2, test_batches=2, predict_batches=4)
 
 
-def planned(**training):
-    return list(training_schedule(Training(**training), SIZES))
+def planned(*, validation=0.1, **training):
+    job = msgspec.structs.replace(job_of(), training=Training(**training), split=Split(validation=validation))
+    return list(training_schedule(job, SIZES))
 
 
 def short(batches):
@@ -22,6 +25,12 @@ def short(batches):
 def test_epochs_follow_each_other_with_a_pass_between_and_the_test_rows_last():
     assert short(planned(epochs=2)) == "t0.0 t0.1 t0.2 v0.0 v0.1 t1.0 t1.1 t1.2 v1.0 v1.1 t0.0 t0.1"
     assert [batch.kind for batch in planned(epochs=2)][-2:] == ["test", "test"]
+
+
+def test_rows_that_serve_as_both_are_not_gone_through_twice_at_the_end():
+    batches = planned(validation=0, epochs=2)
+    assert short(batches) == "t0.0 t0.1 t0.2 v0.0 v0.1 t1.0 t1.1 t1.2 t0.0 t0.1"
+    assert [batch.kind for batch in batches][-3:] == ["train", "test", "test"]
 
 
 def test_rounds_take_the_place_of_epochs():

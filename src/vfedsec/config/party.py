@@ -22,7 +22,7 @@ class DataSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     missing: tuple[str, ...] = ("", "NA", "NaN", "nan", "null", "None", "?")
     """Texts that stand for a missing value."""
     kinds: dict[str, ColumnKind] = {}
-    """Kinds of columns that should not be inferred."""
+    """Kinds, `numeric`, `categorical` or `boolean`, of columns whose kind should not be inferred."""
 
 
 class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -56,6 +56,12 @@ _RANGES = (
 _WIDTH = _whole("width", 1, 2**16)
 
 
+def expected_number(key: str) -> str | None:
+    """In words, what a key takes whose numbers are bounded."""
+    words = {one.key: one.expected for one in _RANGES} | {"groups.width": _WIDTH.expected}
+    return words.get(key)
+
+
 def numbers_out_of_range(job: Job) -> Iterator[Refusal]:
     """Every single number that no job may have, whatever its other keys say."""
     for key, expected, holds in _RANGES:

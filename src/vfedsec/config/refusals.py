@@ -73,7 +73,7 @@ def misfits(value: object, expected: Any, key: str = "") -> Iterator[Refusal]:
         yield from _list_misfits(value, expected, key)
     elif not _fits(value, expected):
         found = _kind(value) if expected == Secret else shown(value)
-        yield Refusal(key, _described(expected), found)
+        yield Refusal(key, described(expected), found)
 
 
 def _struct_misfits(value: object, struct: type[msgspec.Struct], key: str) -> Iterator[Refusal]:
@@ -104,7 +104,7 @@ def _list_misfits(value: object, items: Any, key: str) -> Iterator[Refusal]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         lone = isinstance(value, Mapping) and _plain_type(get_args(items)[0]) not in _SEVERAL
         why = f"each is written [[{key}]]" if lone else ""
-        yield Refusal(key, _described(items), shown(value), why)
+        yield Refusal(key, described(items), shown(value), why)
         return
     for index, item in enumerate(value):
         yield from misfits(item, get_args(items)[0], f"{key}[{index}]")
@@ -113,7 +113,7 @@ def _list_misfits(value: object, items: Any, key: str) -> Iterator[Refusal]:
 def _missing(fields: Mapping[str, FieldInfo], value: Mapping[str, object], key: str) -> Iterator[Refusal]:
     for name, field in fields.items():
         if field.required and name not in value:
-            yield Refusal(join_key(key, name), _described(field.type), "nothing: it must be given")
+            yield Refusal(join_key(key, name), described(field.type), "nothing: it must be given")
 
 
 def _unknown(name: object, known: tuple[str, ...], table: str) -> Refusal:
@@ -133,17 +133,18 @@ def _fits(value: object, expected: Any) -> bool:
     return True
 
 
-def _described(expected: Any) -> str:
+def described(expected: Any) -> str:
+    """What a key of this type takes, in words."""
     origin, arguments = get_origin(expected), get_args(expected)
     if origin is Literal:
         return "one of " + ", ".join(json.dumps(choice) for choice in arguments)
     if origin in (Union, UnionType):
-        return " or ".join(_described(choice) for choice in arguments if choice is not NoneType)
+        return " or ".join(described(choice) for choice in arguments if choice is not NoneType)
     if origin is tuple:
         return f"a list of {_SEVERAL.get(_plain_type(arguments[0]), 'tables')}"
     if origin is Annotated:
         least = next((one.ge for one in arguments[1:] if getattr(one, "ge", None) is not None), None)
-        return _described(arguments[0]) + ("" if least is None else f" of at least {least}")
+        return described(arguments[0]) + ("" if least is None else f" of at least {least}")
     return _EXPECTED.get(expected, "a table")
 
 

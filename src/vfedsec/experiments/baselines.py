@@ -158,7 +158,7 @@ def _train(job: Job, rows: PreparedRows, groups: tuple[Group, ...], allowed: Col
     step = _Step(job, network, batches, allowed)
     history: list[Point] = []
     rounds = 0
-    for batch in training_schedule(job.training, _sizes(batches)):
+    for batch in training_schedule(job, _sizes(batches)):
         if batch.kind == "train":
             step.train(batches.rows("train", batch.epoch, batch.index))
             rounds += 1

@@ -24,22 +24,27 @@ class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LinearOptions(NoOptions, frozen=True):
-    """Options of `linear`."""
+    """One affine map."""
 
     bias: bool = True
+    """Whether it adds a constant."""
 
 
 class MlpOptions(NoOptions, frozen=True):
-    """Options of `mlp`: the widths of the hidden layers."""
+    """Affine maps with ReLU between them."""
 
     hidden: tuple[Width, ...]
+    """The widths of the hidden layers."""
     bias: bool = True
+    """Whether the maps add constants."""
 
 
 class CnnOptions(NoOptions, frozen=True):
-    """Options of `cnn`: channels, height and width of an image whose rows come flat."""
+    """Two convolutions, each with batch norm, ReLU and pooling, and an affine map. Not for groups of several parties,
+    whose replicas could not share running statistics."""
 
     shape: tuple[Width, Width, Width] | None = None
+    """Channels, height and width of an image. Needed where the rows of a table are its pixels."""
 
 
 def linear(inputs: Inputs, outputs: int, options: LinearOptions) -> nn.Module:

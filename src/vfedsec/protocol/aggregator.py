@@ -62,7 +62,7 @@ class Aggregator(Dialogue):
     def train(self) -> Program:
         """All training rounds with the evaluations between them, and a last pass over the test rows."""
         check_step(self.state, AggregatorState.ROUND)
-        yield from self._go_through(training_schedule(self.job.training, self._sizes))
+        yield from self._go_through(training_schedule(self.job, self._sizes))
 
     def predict(self) -> Program:
         """Passes over all rows without labels, in another order each, until the active party has every prediction.

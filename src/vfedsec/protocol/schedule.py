@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from vfedsec.config.job import Training
+from vfedsec.config.job import Job, Training
 from vfedsec.protocol.interfaces import BatchKind
 from vfedsec.protocol.messages import Batch, Ready
 
@@ -49,9 +49,13 @@ def rounds_planned(training: Training, sizes: Ready) -> int:
     return training.rounds or training.epochs * sizes.train_batches
 
 
-def training_schedule(training: Training, sizes: Ready) -> Iterator[Batch]:
-    """Everything a training run goes through."""
-    every = training.evaluate_every
+def training_schedule(job: Job, sizes: Ready) -> Iterator[Batch]:
+    """Everything a training run goes through.
+
+    After the last round the held-out rows come once: where the test rows stand in for validation rows, a second pass
+    of the same network over them would cost traffic, and let the aggregator match them row by row.
+    """
+    training, every = job.training, job.training.evaluate_every
     if every is None:
         every = sizes.train_batches
     total = rounds_planned(training, sizes)
@@ -62,7 +66,8 @@ def training_schedule(training: Training, sizes: Ready) -> Iterator[Batch]:
         if every and (number + 1) % every == 0 and number + 1 < total:
             yield from one_pass("validation", passes, sizes.validation_batches)
             passes += 1
-    yield from one_pass("validation", passes, sizes.validation_batches)
+    if job.split.validation:
+        yield from one_pass("validation", passes, sizes.validation_batches)
     yield from one_pass("test", 0, sizes.test_batches)
 
 
