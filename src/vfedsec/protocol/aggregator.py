@@ -106,6 +106,8 @@ class Aggregator(Dialogue):
         assert batch is not None
         before = self._board.count
         yield from self._sum_updates()
+        if batch.kind != "train" and batch.index == 0:
+            yield from self._gather(batch)
         roster = self._outgoing.roster()
         if not self._can_go_on(roster):
             yield from self._recover(batch)
@@ -155,7 +157,17 @@ class Aggregator(Dialogue):
         self._read_welcomes(replies, away)
         return shares
 
-    def _plan(self, batch: m.Batch) -> Generator[Exchange, Replies, int]:
+    def _gather(self, batch: m.Batch) -> Program:
+        """Before a pass over held-out rows, greet who is away and have envelopes made for whoever answers: metrics are
+        to tell of the network, not of who missed the last training round. Nobody is waited for."""
+        away = self._membership.away
+        if self.roles.active in away or len(self._outgoing.roster()) == len(self.roles.passive):
+            return
+        yield from self._plan(batch, greet=away)
+        if self._membership.away != away:
+            yield from self._plan(batch)  # now the active party is told of the new keys
+
+    def _plan(self, batch: m.Batch, greet: tuple[str, ...] = ()) -> Generator[Exchange, Replies, int]:
         """Have the active party make the envelopes of the next round; of how many rows it has predictions.
 
         Raises `PartyTimeout` when it does not within patience.
@@ -165,9 +177,11 @@ class Aggregator(Dialogue):
             self._round_index += 1
             requests = self._outgoing.plan(self._round_index, batch)
             self._outgoing.told_active()
-            exchange = self._board.exchange("plan", requests, self._round_index)
+            exchange = self._board.exchange("plan", requests, self._round_index, greet=greet)
             replies = yield from self._ask(AggregatorState.ROUND, exchange)
             share = self._read_all(replies, requests, m.Share).get(active)
+            self._read_welcomes(replies, greet)
+            greet = ()
             if share is not None:
                 refusal = attempt(lambda s=share: self._take_riders(active, s))  # type: ignore[misc]
                 if refusal is None:
