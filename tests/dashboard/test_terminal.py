@@ -156,6 +156,16 @@ def test_a_party_that_stays_away_is_called_so() -> None:
         assert "a1 away" in screen.shown()
 
 
+def test_who_missed_the_last_round_is_named_until_the_next() -> None:
+    screen = Screen(terminal=True)
+    with screen.view as view:
+        view.watch(job_of((2, 1)))
+        view(RoundEnded(0, "train", 0, "padded", 0.5, 1, missing=("b0",), away=("a1",)))
+        assert screen.shown().splitlines()[-1].endswith("missing: a1, b0")
+        view(RoundEnded(1, "train", 0, "trained", 0.5, 1))
+        assert "missing" not in screen.shown()
+
+
 def test_of_many_parties_only_those_with_gaps_are_named() -> None:
     screen = Screen(terminal=True)
     with screen.view as view:

@@ -63,6 +63,37 @@ def test_evaluating_costs_an_exchange_a_batch():
     assert kinds.count("plan") == 1
 
 
+@pytest.mark.parametrize("name", ["a0", "b0"])
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_pass_over_held_out_rows_begins_with_everybody_who_can_be_reached(name, rounds):
+    """Metrics are to tell of the network, not of who happened to miss the round before."""
+    federation = Federation(job_of(rounds=8))
+    federation.start()
+    federation.train_rounds(8 - rounds)
+    federation.script.lose(name, GONE)
+    federation.train_rounds(rounds)
+    while federation.step():
+        pass
+    tested = [event for event in federation.of_type(trace.RoundEnded) if event.kind == "test"]
+    rosters = [heard for heard in federation.heard if heard.exchange.kind == "test"]
+    batches = federation.simulation.active.batches.count("test")
+    assert len(tested) == batches
+    assert {heard.party for heard in rosters} == set(federation.parties)
+    assert len(rosters) == batches * len(federation.parties)
+
+
+def test_a_party_that_cannot_be_reached_is_not_waited_for_before_a_pass():
+    federation = Federation(job_of(rounds=8))
+    federation.start()
+    federation.train_rounds(4)
+    federation.script.lose("b0", times=100)
+    while federation.step():
+        pass
+    heard = [one.exchange for one in federation.heard if one.exchange.kind in ("plan", "test")]
+    assert federation.simulation.aggregator.evaluations[-1].kind == "test"
+    assert sum(exchange.kind == "plan" for exchange in heard if exchange.number > 8) == 1
+
+
 # -- a party that is alone in its group --
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from vfedsec import trace
 from vfedsec.config.job import Job
@@ -28,6 +28,8 @@ class Progress:
         self.value: float | None = None
         """Of the metric, in the last evaluation."""
         self.loss: float | None = None
+        self.missing: tuple[str, ...] = ()
+        """Who took no part in the last training round."""
         self.outcomes: dict[trace.Outcome, int] = {"trained": 0, "padded": 0, "dropped": 0}
         self._answers = {party: deque[bool](maxlen=PRESENCE_ROUNDS) for party in job.passive_parties}
         self._started = now
@@ -64,7 +66,8 @@ class Progress:
         if loss is not None:
             self.loss = loss if self.loss is None else _LOSS_MEMORY * self.loss + (1 - _LOSS_MEMORY) * loss
 
-    def _take_answers(self, silent: Iterable[str]) -> None:
+    def _take_answers(self, silent: Collection[str]) -> None:
+        self.missing = tuple(party for party in self._answers if party in silent)
         for party, answers in self._answers.items():
             answers.append(party not in silent)
 

@@ -137,7 +137,7 @@ def _rounds(progress: Progress, now: float) -> RenderableType:
     bar.add_column(no_wrap=True, justify="right")
     drawn = ProgressBar(max(progress.planned, 1), progress.rounds, complete_style="cyan", finished_style="cyan")
     bar.add_row(Text(progress.title, style="bold"), drawn, _count(progress))
-    return Group(bar, _line(_numbers(progress, now)), _line(_parties(progress.presence())))
+    return Group(bar, _line(_numbers(progress, now)), _line(_parties(progress)))
 
 
 def _line(parts: list[Text]) -> Text:
@@ -164,12 +164,15 @@ def _numbers(progress: Progress, now: float) -> list[Text]:
     ]
 
 
-def _parties(presence: dict[str, float]) -> list[Text]:
-    """Who answers; where there are many, those who do not always."""
+def _parties(progress: Progress) -> list[Text]:
+    """Who answers (where there are many, those who do not always), and who did not in the last round."""
+    presence = progress.presence()
     named = {party: share for party, share in presence.items() if len(presence) <= _MOST_NAMED or share < 1}
     parts = [Text("answered lately:", style="dim"), *(_party(party, share) for party, share in named.items())]
     if others := len(presence) - len(named):
         parts.append(Text(f"{others} others 100 %", style="green"))
+    if progress.missing:
+        parts.append(Text(f"missing: {', '.join(progress.missing)}", style="bold red"))
     return parts
 
 
