@@ -160,9 +160,12 @@ def test_who_missed_the_last_round_is_named_until_the_next() -> None:
     screen = Screen(terminal=True)
     with screen.view as view:
         view.watch(job_of((2, 1)))
-        view(RoundEnded(0, "train", 0, "padded", 0.5, 1, missing=("b0",), away=("a1",)))
-        assert screen.shown().splitlines()[-1].endswith("missing: a1, b0")
-        view(RoundEnded(1, "train", 0, "trained", 0.5, 1))
+        for _ in range(4):
+            view(RoundEnded(0, "train", 0, "trained", 0.5, 1))
+        view(RoundEnded(4, "train", 0, "padded", 0.5, 1, missing=("b0",), away=("a1",)))
+        parties = screen.shown().splitlines()[-1]
+        assert parties.split("   ") == ["answered lately:", "a0 100 %", "a1 missing", "b0 missing"]
+        view(RoundEnded(5, "train", 0, "trained", 0.5, 1))
         assert "missing" not in screen.shown()
 
 

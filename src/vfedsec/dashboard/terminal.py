@@ -168,17 +168,16 @@ def _parties(progress: Progress) -> list[Text]:
     """Who answers (where there are many, those who do not always), and who did not in the last round."""
     presence = progress.presence()
     named = {party: share for party, share in presence.items() if len(presence) <= _MOST_NAMED or share < 1}
-    parts = [Text("answered lately:", style="dim"), *(_party(party, share) for party, share in named.items())]
+    parts = [Text("answered lately:", style="dim")]
+    parts += [_party(party, share, is_missing=party in progress.missing) for party, share in named.items()]
     if others := len(presence) - len(named):
         parts.append(Text(f"{others} others 100 %", style="green"))
-    if progress.missing:
-        parts.append(Text(f"missing: {', '.join(progress.missing)}", style="bold red"))
     return parts
 
 
-def _party(party: str, share: float) -> Text:
-    if share == 0:
-        return Text(f"{party} away", style="bold red")
+def _party(party: str, share: float, *, is_missing: bool) -> Text:
+    if share == 0 or is_missing:
+        return Text(f"{party} {'missing' if share else 'away'}", style="bold red")
     return Text(f"{party} {100 * share:.0f} %", style="green" if share > 0.99 else "yellow")
 
 
