@@ -77,10 +77,18 @@ def _check_parties(job: Job, arguments: argparse.Namespace) -> dict[str, Encoder
     encoded = encoders(job, tables)
     for name, encoder in encoded.items():
         simulation.check_network(name, encoder.width)
-        for column, share in encoder.variety().items():
-            if share > _SUSPECT:
-                warn(f"nearly every text of {name}'s column {column!r} is another: the parties of a group are told all")
+    _warn_of_texts(job, encoded)
     return encoded
+
+
+def _warn_of_texts(job: Job, encoded: Mapping[str, Encoder]) -> None:
+    for group in job.groups:
+        if len(group.parties) > 1:
+            for column, share in encoded[group.parties[0]].variety().items():
+                if share > _SUSPECT:
+                    warn(
+                        f"column {column!r} holds mostly different texts, and all parties of {group.name} are told all"
+                    )
 
 
 def _numbers(numbers: FixedPoint) -> str:
