@@ -153,7 +153,7 @@ def test_a_simulation_trains_once():
     """A cell of a notebook that is run again must not seem to train."""
     simulation = Federation(job_of()).simulation
     simulation.train()
-    with pytest.raises(LocalProtocolError, match="has trained all its rounds: make a new one"):
+    with pytest.raises(LocalProtocolError, match="has trained before: make a new one"):
         simulation.train()
     assert simulation.predict()
 

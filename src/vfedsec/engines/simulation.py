@@ -171,9 +171,9 @@ class Simulation:
             self.rows[active.name] = PreparedParty(kept.features, active.batches)
 
     def train(self) -> Result:
-        """All rounds of the job, once. Raises `LocalProtocolError` when they are over: `again` makes a new run."""
+        """All rounds of the job. Raises `LocalProtocolError` when called again: the method `again` makes a new run."""
         if self._is_trained:
-            raise LocalProtocolError("this simulation has trained all its rounds: make a new one, or take again(job)")
+            raise LocalProtocolError("this simulation has trained before: make a new one, or take again(job)")
         self.prepare()
         self._is_trained = True
         self.drive(self.aggregator.train())

@@ -241,7 +241,8 @@ class PassiveParty(Party):
             raise RemoteProtocolError(f"{self.name} cannot take a model with another secret than that of its group")
         self.model.load(donation.state)
         self.model_round = donation.model_round
-        self._group_secret = donation.group_secret
+        if not self._group_secret:
+            self._group_secret, self._blinds = donation.group_secret, None
 
     def _finish(self, message: Finish) -> Farewell:
         self._take_results(message)
