@@ -372,6 +372,16 @@ class Federation:
         return {name: party.model.dump() for name, party in self.parties.items()} | {"top": top}
 
 
+def started(groups: Sequence[int] = (2, 1), *, after: int = 3, **options: Any) -> Federation:
+    """A federation that has trained some rounds and stands before another."""
+    federation = Federation(job_of(groups, rounds=200, **options))
+    federation.start()
+    federation.train_rounds(after)
+    if federation.next_exchange.kind != "train":
+        federation.step_to("train")
+    return federation
+
+
 def trained(job: Job, **options: Any) -> Federation:
     """A federation after its whole run."""
     federation = Federation(job, **options)

@@ -210,6 +210,12 @@ def test_the_default_range_is_the_papers():
     assert (numbers.clip, numbers.range_bits, numbers.word_bits) == (4.0, 27, 32)
 
 
+@pytest.mark.parametrize("members", [2, 31, 32, 40, 100])
+def test_the_sum_of_a_groups_updates_fits_its_words(members):
+    update = plan(job_of((members,), security={"range_bits": 16})).update
+    assert members * 2 ** (update.range_bits - 1) < 2 ** (update.word_bits - 1)
+
+
 def test_narrow_words_take_the_largest_range_that_fits():
     assert plan(job_of((1,), word_bits=16)).embedding.range_bits == most_bits(16, 2)
 

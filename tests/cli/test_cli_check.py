@@ -51,6 +51,29 @@ def test_check_of_a_job_without_party_files_says_what_it_did_not_see(job_file: P
     assert "It names no files of parties, so none were looked at." in capsys.readouterr().out
 
 
+def with_a_network_of_torch(job_file: Path, *, has_files: bool) -> Path:
+    """The same job with a top model by import path."""
+    text = job_file.read_text()
+    built_in = 'name = "mlp"\noptions = { hidden = [32] }'
+    assert built_in in text
+    path = job_file.with_name("torch.toml")
+    text = text.replace(built_in, 'name = "torch.nn:Linear"')
+    path.write_text(text if has_files else text[: text.index("[parties]")])
+    return path
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+def test_networks_are_checked_with_and_without_party_files(job_file: Path, has_files: bool, capsys: Captured) -> None:
+    assert main(["check", str(with_a_network_of_torch(job_file, has_files=has_files))]) == 1
+    assert "not on the allow-list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["simulate", "check"])
+def test_a_package_that_is_allowed_may_be_named(job_file: Path, command: str) -> None:
+    path = with_a_network_of_torch(job_file, has_files=True)
+    assert main([command, str(path), "--allow-package", "torch"]) == 0
+
+
 def a_typo(job_file: Path) -> None:
     change_table(job_file, "telco_north.csv", lambda n, row: row | ({"data_gb": "n.a."} if n == 30 else {}))
 

@@ -202,6 +202,7 @@ IDENTITIES = [
     case("identities.bank", "c2hvcnQ=", "32 bytes", "8 characters", ("identities", ALL_KEYS)),
     case("identities.bank", "%" * 44, "32 bytes", "44 characters", ("identities", ALL_KEYS)),
     case("identities.bank", "é" * 44, "32 bytes", "44 characters", ("identities", ALL_KEYS)),
+    case("identities.bank", f"{BANK_KEY[:-2]}B=", "32 bytes", "44 characters", ("identities", ALL_KEYS)),
     case("identities.north", BANK_KEY, "its own", "the key of bank", ("identities", ALL_KEYS)),
     elsewhere((("identities", WITHOUT_SHOP),), "identities.shop", "for all or for none", "nothing"),
     case("parties.nobody", "x.toml", "a party of this job (bank, north", 'the text "nobody"'),

@@ -142,6 +142,13 @@ def test_a_refused_party_file_is_named(tmp_path: Path) -> None:
         load_party(tmp_path / "bank.toml")
 
 
+@pytest.mark.parametrize(("text", "key"), [(f'sede = "s"\n{PARTY}', "sede"), (f'{PARTY}mising = ["-"]', "data.mising")])
+def test_a_key_that_a_party_file_does_not_know_is_refused(text: str, key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_party(text)
+    assert caught.value.key == key
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -83,6 +83,10 @@ def test_another_seed_holds_out_others():
     assert people(split([0] * 50), "test") != people(split([0] * 50, seed=b"other"), "test")
 
 
+def test_a_fraction_is_rounded_to_the_nearest_row():
+    assert len(all_rows(split([0] * 100, test=0.29), "test")) == 29
+
+
 def test_without_validation_rows_the_test_rows_stand_in():
     batches = split([0] * 20)
     assert people(batches, "validation") == people(batches, "test") != set()
@@ -136,6 +140,16 @@ def test_training_rows_of_an_epoch_do_not_repeat():
 def test_epochs_are_ordered_differently():
     batches = split([0] * 40, test=0)
     assert all_rows(batches, "train", 0) != all_rows(batches, "train", 1)
+
+
+def test_another_seed_orders_the_same_rows_otherwise():
+    one, two = (split([0] * 100, seed=seed) for seed in (b"one", b"two"))
+    assert all_rows(one, "predict") != all_rows(two, "predict")
+
+
+def test_rows_that_stand_in_for_others_come_in_another_order():
+    batches = split([0] * 200, test=0.4)
+    assert all_rows(batches, "validation") != all_rows(batches, "test")
 
 
 def test_a_batch_is_the_same_whatever_was_asked_before():

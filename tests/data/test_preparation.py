@@ -150,6 +150,16 @@ def test_batches_have_the_size_and_split_of_the_job():
     assert [batches.count(kind) for kind in ("train", "test")] == [2, 1]
 
 
+def test_targets_of_a_regression_decide_nothing_of_who_is_held_out():
+    ids, held_out = [f"id{row}" for row in range(40)], []
+    for label in ([0, 1] * 20, range(40)):
+        shop = Table.from_columns("shop", ids, {"spend": range(40)}, label=list(label))
+        _, batches = finished(job("left", task=Task(kind="regression")), TABLES | {"shop": shop})
+        rows = [batches.rows("test", 0, index) for index in range(batches.count("test"))]
+        held_out.append(set(batches.ids_of(np.concatenate(rows))))
+    assert held_out[0] == held_out[1]
+
+
 def test_the_order_of_letters_makes_no_difference():
     (one, first), (other, second) = finished(job()), finished(job(), order=deque.pop)
     for party in one:
@@ -277,6 +287,15 @@ def test_a_second_alignment_reply_is_refused():
     parties["shop"].receive("b1", reply)
     with pytest.raises(RemoteProtocolError, match="b1 sent AlignmentReply twice"):
         parties["shop"].receive("b1", reply)
+
+
+def test_every_alignment_has_secret_exponents_of_its_own():
+    """With one that is known, or used twice, ids could be guessed and tried."""
+    one, two = preparations(job()), preparations(job())
+    requests = [parties["shop"].begin()[0][1] for parties in (one, two)]
+    assert requests[0] != requests[1]
+    replies = [parties["b1"].receive("shop", requests[0]) for parties in (one, two)]
+    assert replies[0] != replies[1]
 
 
 @pytest.mark.parametrize("sender", ["b1", "b2"])

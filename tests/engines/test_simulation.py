@@ -64,6 +64,16 @@ def test_predicting_twice_gives_nearly_the_same_numbers():
     assert max(abs(one[person] - two[person]).max() for person in one) < 1e-5
 
 
+def test_a_prediction_gives_nothing_of_an_earlier_one():
+    federation = trained(job_of(rounds=3))
+    federation.simulation.predict()
+    for output in federation.simulation.active.outputs.values():
+        output[:] = np.nan
+    federation.script.only = lambda exchange: exchange.kind == "predict"
+    federation.script.lose(ACTIVE)
+    assert np.isfinite(list(federation.simulation.predict().values())).all()
+
+
 def test_evaluations_come_as_often_as_the_job_says():
     federation = trained(job_of(rounds=9, training={"evaluate_every": 3}))
     history = federation.simulation.aggregator.evaluations

@@ -67,6 +67,14 @@ def test_pooled_training_is_what_a_federation_without_faults_does(fusion: str, o
     ]
 
 
+def test_pooled_training_uses_the_momentum_of_the_job() -> None:
+    job = faultless(momentum=0.9)
+    rows = rows_of(job, held=1.0)
+    federated, pooled = Simulation.from_prepared(job, rows).train(), train_pooled(job, rows)
+    assert pooled.metrics == pytest.approx(federated.metrics, abs=1e-4)
+    assert pooled.metrics != train_pooled(faultless(), rows).metrics
+
+
 def test_both_baselines_take_the_rounds_of_the_job() -> None:
     job = faultless()
     rows = rows_of(job)

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -85,9 +86,14 @@ def request_of(deputy, name, event):
     return deputy.round_for(name, batch=batch)
 
 
+def have_channel(deputy, name):
+    """The deputy can speak to a party that nobody has greeted yet, too."""
+    deputy.board._channels.setdefault(name, Channel(bytes(32), deputy.board.context, name, at_party=False))
+
+
 def give(deputy, name, event):
     """Have the event come to the party."""
-    deputy.board._channels.setdefault(name, Channel(bytes(32), deputy.board.context, name, at_party=False))
+    have_channel(deputy, name)
     if event is PartyEvent.HELLO:
         deputy.greet(name)
     else:
@@ -162,14 +168,15 @@ def test_every_state_of_a_party_is_reached_and_all_but_the_last_are_left():
 NUMBERS = st.integers(-3, 9) | st.sampled_from([2**31, 2**62, 2**63, 2**64 - 2, 2**64 - 1, -(2**63)])
 RAWS = st.sampled_from([0, 1, 16, 64, 80, 256, 512, 1024]).map(lambda size: memoryview(bytes(size)))
 NAMES = st.sampled_from([*EVERYBODY, AGGREGATOR, "nobody", ""])
-KEY_IDS = st.sampled_from([b"", bytes(8), bytes(64)])
+KEY_IDS = st.sampled_from([bytes(8), b"key of x"])  # others do not decode
 BATCH = st.builds(Batch, st.sampled_from(["train", "validation", "test", "predict"]), NUMBERS, NUMBERS)
 
 
 @st.composite
 def odd_messages(draw, deputy):
     """Requests whose fields are what they should be or not, at random."""
-    known = [Member(name, deputy.membership.member(name).key_id) for name in EVERYBODY]
+    standings = deputy.membership._standings
+    known = [deputy.membership.member(name) for name in EVERYBODY if standings[name].keys] or [Member("x", bytes(8))]
     members = st.lists(st.sampled_from(known) | st.builds(Member, NAMES, KEY_IDS), max_size=5)
     key_ids = KEY_IDS | st.sampled_from([member.key_id for member in known])
     envelopes = st.builds(m.Envelope, NUMBERS, key_ids, key_ids, RAWS)
@@ -185,10 +192,10 @@ def odd_messages(draw, deputy):
         RAWS,
     )
     sums = st.builds(m.BlindSum, NUMBERS, NUMBERS, members, RAWS)
-    genuine = [key for standing in deputy.membership._standings.values() for key in standing.keys.values()]
-    announcements = st.sampled_from(genuine) | st.builds(
+    genuine = [key for standing in standings.values() for key in standing.keys.values()]
+    announcements = st.builds(
         m.Announcement, NAMES, NUMBERS, st.sampled_from([b"", bytes(32)]), st.sampled_from([b"", bytes(64)])
-    )
+    ) | st.sampled_from(genuine or [m.Announcement("x", 0, b"", b"")])
     news, maybe = st.lists(announcements, max_size=2), st.none()
     rounds = NUMBERS | st.just(deputy.round_index) | st.just(deputy.round_index + 1)
     return draw(
@@ -210,15 +217,18 @@ def odd_messages(draw, deputy):
         | st.builds(Deliver, st.lists(letters, max_size=2), news)
         | st.builds(Finish, st.text(max_size=3), NUMBERS, maybe | RAWS, st.lists(sums, max_size=2), maybe | RAWS)
         | st.just(Prepare())
-        | st.builds(Hello, st.binary(max_size=3), NUMBERS, NUMBERS, st.binary(max_size=3), st.text(max_size=3), KEY_IDS)
+        | st.builds(
+            Hello, NAMES, st.binary(max_size=3), NUMBERS, NUMBERS, st.binary(max_size=3), st.text(max_size=3), KEY_IDS
+        )
     )
 
 
-@given(st.data(), st.sampled_from(CASES).map(lambda case: case[:2]))
+UNGREETED = (PartyState.NEW, PartyState.RESTARTED)
+
+
+@given(st.data(), st.sampled_from([case[:2] for case in CASES if case[1] not in UNGREETED]))
 def test_messages_that_nobody_honest_sends_are_legal_steps_or_protocol_errors(data, case):
     name, state = case
-    if state in (PartyState.NEW, PartyState.RESTARTED):
-        return
     deputy = bring(name, state)
     party = deputy.party(name)
     for _ in range(6):
@@ -232,29 +242,62 @@ def test_messages_that_nobody_honest_sends_are_legal_steps_or_protocol_errors(da
             assert party.state is following
 
 
-@given(st.data(), st.sampled_from([ACTIVE, MEMBER]))
-def test_signed_greetings_that_nobody_honest_sends_are_legal_steps_or_protocol_errors(data, name):
+@pytest.mark.parametrize("state", UNGREETED)
+@given(data=st.data(), name=st.sampled_from([ACTIVE, MEMBER, ALONE]))
+def test_no_message_is_taken_before_a_greeting(data, name, state):
+    deputy = bring(name, state)
+    have_channel(deputy, name)
+    request = deputy.frame(name, data.draw(odd_messages(deputy)))
+    with pytest.raises(RemoteProtocolError, match="nobody has greeted it"):
+        deputy.party(name).handle(request)
+    assert deputy.party(name).state is state
+
+
+HONEST = {
+    "party": lambda deputy, name: name,
+    "run_id": lambda deputy, name: deputy.board.context.run_id,
+    "incarnation": lambda deputy, name: 0,
+    "round_index": lambda deputy, name: 1,
+    "job_digest": lambda deputy, name: job_digest(deputy.federation.job),
+    "version": lambda deputy, name: "0.1.0",
+    "public_key": lambda deputy, name: EphemeralKey(bytes(range(32)), 0).public,
+}
+ODD = {
+    "party": NAMES,
+    "run_id": st.binary(max_size=3) | st.just(bytes(16)),
+    "incarnation": st.sampled_from([-1, -(2**63)]),
+    "round_index": st.sampled_from([-1, -(2**63), 2**62, 2**63, 2**64 - 1]),
+    "job_digest": st.binary(max_size=3) | st.just(bytes(32)),
+    "version": st.sampled_from(["", "0", "0.2.0", "99.0"]),
+    "public_key": st.sampled_from([b"", bytes(31), bytes(32)]),
+}
+
+
+def greet(deputy, name, fields, exchange):
+    identity = deputy.federation.simulation._secrets.identity(AGGREGATOR)
+    deputy.party(name).handle(session.sign(identity, exchange, Hello(**fields)))
+
+
+@pytest.mark.parametrize("odd", ODD)
+@given(data=st.data(), name=st.sampled_from([ACTIVE, MEMBER]))
+def test_a_signed_greeting_with_anything_odd_about_it_is_refused(data, name, odd):
     deputy = bring(name, PartyState.READY)
-    party, identity = deputy.party(name), deputy.federation.simulation._secrets.identity(AGGREGATOR)
-    context, digest = deputy.board.context, job_digest(deputy.federation.job)
-    hello = data.draw(
-        st.builds(
-            Hello,
-            st.just(context.run_id) | st.binary(max_size=3),
-            NUMBERS,
-            NUMBERS,
-            st.just(digest) | st.binary(max_size=3),
-            st.sampled_from(["0.1.0", "", "0", "99.0"]),
-            st.sampled_from([b"", bytes(32), EphemeralKey(bytes(range(32)), 0).public]),
-        )
-    )
-    for exchange in (900, 3):
-        try:
-            party.handle(session.sign(identity, exchange, hello))
-        except (ProtocolError, CryptoError):
-            assert party.state is PartyState.READY
-        else:
-            assert party.state is PartyState.READY
+    fields = {key: honest(deputy, name) for key, honest in HONEST.items()}
+    value = data.draw(ODD[odd].filter(lambda value: value != fields[odd]))
+    with pytest.raises((ProtocolError, CryptoError)):
+        greet(deputy, name, fields | {odd: value}, 900)
+    assert deputy.party(name).state is PartyState.READY
+
+
+@given(st.sampled_from([ACTIVE, MEMBER]), st.integers(0, 2**64 - 1), st.integers(0, 2**62 - 1))
+def test_an_honest_greeting_of_any_incarnation_and_round_is_taken_once(name, incarnation, round_index):
+    deputy = bring(name, PartyState.READY)
+    fields = {key: honest(deputy, name) for key, honest in HONEST.items()}
+    fields |= {"incarnation": incarnation, "round_index": round_index}
+    greet(deputy, name, fields, 900)
+    with pytest.raises(RemoteProtocolError, match="cannot accept exchange 3"):
+        greet(deputy, name, fields, 3)
+    assert deputy.party(name).state is PartyState.READY
 
 
 @given(st.binary(max_size=120))
@@ -319,8 +362,8 @@ def reply_of(kind, party, context):
 class Replacing(Federation):
     """One party's first reply in one state is another authentic one."""
 
-    def __init__(self, state, name, make):
-        super().__init__(job_of(rounds=4))
+    def __init__(self, state, name, make, *, watched=True):
+        super().__init__(job_of(rounds=4), watched=watched)
         self.state, self.name, self.make = state, name, make
         self.replaced = False
         self.script.reply = self.reply
@@ -370,29 +413,44 @@ def test_a_reply_of_another_type_counts_as_none_in_every_state_of_the_aggregator
     assert name in lost
 
 
-def rider(announcement_of):
-    return lambda party, context: m.Share(
-        2, {0: memoryview(bytes(256)), 1: memoryview(bytes(256))}, announcement=announcement_of(party, context)
-    )
+def share_of(party, slices=None, **changes):
+    """A share of the first training round that is well formed but for the changes."""
+    is_active = party.name == ACTIVE
+    bare = {index: memoryview(bytes(256)) for index in range(2 if is_active else 1)}
+    fields = {"labels": memoryview(bytes(64)), "valid": 16} if is_active else {}
+    return m.Share(**({"round_index": 2, "slices": bare | (slices or {})} | fields | changes))
+
+
+def rider(signed_for=None, context=None):
+    """A share that is well formed but for the key that rides on it."""
+
+    def make(party, own_context):
+        key = EphemeralKey(bytes(range(32)), 1)
+        rides = announce(party._setup.identity, context or own_context, signed_for or party.name, key)
+        return share_of(party, announcement=rides)
+
+    return make
 
 
 ODD_SHARES = {
-    "another round": lambda party, context: m.Share(99, {0: memoryview(bytes(256))}),
-    "no slice": lambda party, context: m.Share(2, {}),
-    "another slice": lambda party, context: m.Share(2, {7: memoryview(bytes(256))}),
-    "a short slice": lambda party, context: m.Share(2, {0: memoryview(bytes(255))}),
-    "a key signed for another party": rider(
-        lambda party, context: announce(party._setup.identity, context, "b0", EphemeralKey(bytes(range(32)), 1))
-    ),
-    "a key signed for another run": rider(
-        lambda party, context: announce(
-            party._setup.identity, RunContext(b"x", 0), party.name, EphemeralKey(bytes(range(32)), 1)
-        )
-    ),
-    "a key with a forged signature": rider(
-        lambda party, context: m.Announcement(party.name, 1, bytes(range(32)), bytes(64))
+    "another round": lambda party, context: share_of(party, round_index=99),
+    "no slice": lambda party, context: msgspec.structs.replace(share_of(party), slices={}),
+    "another slice": lambda party, context: share_of(party, {7: memoryview(bytes(256))}),
+    "a short slice": lambda party, context: share_of(party, {0: memoryview(bytes(255))}),
+    "a key signed for another party": rider(signed_for="b0"),
+    "a key signed for another run": rider(context=RunContext(b"x", 0)),
+    "a key with a forged signature": lambda party, context: share_of(
+        party, announcement=m.Announcement(party.name, 1, bytes(range(32)), bytes(64))
     ),
 }
+
+
+@pytest.mark.parametrize("name", [ACTIVE, MEMBER])
+def test_a_share_that_is_well_formed_counts(name):
+    """So that each of those below is refused for the one thing that is odd about it."""
+    federation = Replacing(AggregatorState.ROUND, name, rider(), watched=False)
+    federation.run()
+    assert [event.party for event in federation.of_type(trace.KeyRenewed)] == [name]
 
 
 @pytest.mark.parametrize("name", [ACTIVE, MEMBER])
@@ -402,8 +460,7 @@ def test_a_share_that_is_not_well_formed_counts_as_none(name, make):
 
 
 def labelled(labels, valid=16):
-    slices = {index: memoryview(bytes(256)) for index in range(2)}
-    return lambda party, context: m.Share(2, slices, labels=labels, valid=valid)
+    return lambda party, context: share_of(party, labels=labels, valid=valid)
 
 
 LABELS = np.zeros(16, "<f4")

@@ -163,6 +163,11 @@ def test_a_network_with_other_outputs_is_refused() -> None:
         build_module(spec("torch.nn:Identity"), 5, 3, SEED, ["torch"])
 
 
+def test_a_network_with_outputs_of_another_type_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"makes \[3\] torch.float64 of a row, expected \[3\] torch.float32"):
+        build_module(spec("strange_networks:Double"), 5, 3, SEED, ["strange_networks"])
+
+
 def test_a_network_with_other_inputs_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"does not take rows of shape \[5\]"):
         build_module(spec("torch.nn:Conv2d", kernel_size=3), 5, 3, SEED, ["torch"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 import torch
@@ -95,3 +97,12 @@ def test_another_version_is_refused() -> None:
     state["version"] = 2
     with pytest.raises(RemoteProtocolError, match="version 2, expected 1"):
         load_tensors(msgspec.msgpack.encode(state), some_tensors())
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_state_that_is_not_finite_is_refused_and_nothing_written(value: float) -> None:
+    kept = {"a": torch.zeros(2), "b": torch.zeros(2)}
+    state = dump_tensors({"a": torch.ones(2), "b": torch.tensor([0.0, value])})
+    with pytest.raises(RemoteProtocolError, match="tensor 'b' of a model state is not finite"):
+        load_tensors(state, kept)
+    assert not kept["a"].any()

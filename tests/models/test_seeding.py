@@ -1,6 +1,7 @@
 """First weights follow the whole seed."""
 
 import numpy as np
+import pytest
 import torch
 
 from vfedsec.models.seeding import seeded
@@ -35,3 +36,10 @@ def test_the_generator_is_as_before_afterwards() -> None:
     before = torch.get_rng_state()
     draw(b"a")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("place", [0, 3, 4, 31])
+def test_every_byte_of_a_seed_counts(place: int) -> None:
+    changed = bytearray(32)
+    changed[place] = 1
+    assert not torch.equal(draw(bytes(32)), draw(bytes(changed)))

@@ -7,7 +7,7 @@ from deputy import EVERYBODY, Deputy
 from federation import ACTIVE, Federation, job_of
 from vfedsec.errors import LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import ABSENT_ROW
-from vfedsec.protocol.messages import Batch, Prepare, Share
+from vfedsec.protocol.messages import Batch, Finish, Prepare, Share
 
 TEST = Batch("test", 0, 0)
 
@@ -69,6 +69,22 @@ def test_the_active_partys_embedding_is_nothing_where_nobody_else_holds_the_row(
         assert (seen[index][~held] == 0).all()
         assert (seen[index][held] != 0).any(axis=1).all()
     assert alone > 0
+
+
+def test_rows_whose_embedding_the_active_party_left_out_give_it_no_gradient(built):
+    built.forward(*EVERYBODY)
+    active, seen = built.party(ACTIVE), []
+    backward = active.model.backward
+    active.model.backward = lambda gradient: (seen.append(gradient.copy()), backward(gradient))[1]
+    ones = np.ones((16, built.roles.width), "<f4")
+    built.ask(ACTIVE, Finish("over", built.round_index, gradient=ones.data.cast("B")))
+    rows = active.batches.rows("train", built.sealed.epoch, 0)
+    left_out = 0
+    for columns, group in zip(built.roles.slices, built.roles.groups, strict=True):
+        held = np.max([active.batches.partner_rows(party, rows) for party in group.parties], axis=0) >= 0
+        left_out += np.count_nonzero(~held)
+        assert np.array_equal(seen[0][:, columns].any(axis=1), held)
+    assert left_out
 
 
 def test_envelopes_are_of_one_length_for_everybody_and_every_batch(built):

@@ -1,28 +1,16 @@
-"""What a lost party costs, how it comes back, and when the aggregator gives up."""
+"""What a lost party costs, and how it comes back."""
 
-import msgspec
 import numpy as np
 import pytest
 
-from federation import ACTIVE, Federation, job_of, rows_of
+from federation import ACTIVE, Federation, job_of, rows_of, started
 from vfedsec import trace
-from vfedsec.engines.faults import Fault, Faults
-from vfedsec.errors import PartyTimeout
+from vfedsec.engines.faults import Fault
 from vfedsec.protocol.messages import decode_request
 from vfedsec.protocol.session import parse
 
 BEFORE, MIDDLE, GONE = Fault.BEFORE, Fault.MIDDLE, Fault.GONE
 EVERY_FAULT = pytest.mark.parametrize("fault", [BEFORE, MIDDLE, GONE])
-
-
-def started(groups=(2, 1), *, after=3, **options):
-    """A federation that has trained some rounds and stands before another."""
-    federation = Federation(job_of(groups, rounds=200, **options))
-    federation.start()
-    federation.train_rounds(after)
-    if federation.next_exchange.kind != "train":
-        federation.step_to("train")
-    return federation
 
 
 def outcomes(rounds):
@@ -232,6 +220,20 @@ def test_members_all_lost_at_once_come_back_as_one():
     assert federation.parties["a0"].model.dump() == federation.parties["a1"].model.dump()
 
 
+def test_a_group_whose_every_replica_is_lost_is_padded_where_there_are_others():
+    federation = started((2, 1))
+    federation.restart("a0")
+    federation.restart("a1")
+    assert "trained" not in outcomes(federation.train_rounds(10))
+    assert outcomes(federation.train_rounds(3)) == ["padded"] * 3
+
+
+def test_a_round_without_a_member_that_is_away_does_not_count_as_one_with_everybody():
+    federation = started()
+    federation.script.lose("a1", GONE, times=9)
+    assert outcomes(federation.train_rounds(4)) == ["padded"] * 4
+
+
 # -- the policies --
 
 
@@ -299,85 +301,6 @@ def test_no_batch_comes_twice_whoever_is_lost():
     assert sum(event.outcome == "dropped" for event in trained) >= 2
 
 
-# -- giving up --
-
-
-class Dead(Faults):
-    """Some parties never answer, from the first exchange of a kind on."""
-
-    def __init__(self, parties, kind, fault):
-        self.parties, self.kind, self.fault = parties, kind, fault
-        self.has_begun = False
-
-    def strike(self, exchange, party):
-        self.has_begun |= exchange.kind == self.kind
-        return self.fault if self.has_begun and party in self.parties else Fault.NONE
-
-
-def run_with(faults, groups=(2, 1), **options):
-    job = job_of(groups, **({"rounds": 6, "deadline": 1.0} | options))
-    job = msgspec.structs.replace(job, dropout=msgspec.structs.replace(job.dropout, patience=30.0))
-    federation = Federation(job, faults=faults)
-    federation.simulation.train()
-    return federation
-
-
-@EVERY_FAULT
-@pytest.mark.parametrize("kind", ["hello", "mail", "prepare", "plan", "train", "test"])
-def test_when_patience_with_the_active_party_ends_it_is_named(fault, kind):
-    with pytest.raises(PartyTimeout, match=rf"{ACTIVE} did not answer .* within 30 s \(dropout.patience\)"):
-        run_with(Dead([ACTIVE], kind, fault))
-
-
-@EVERY_FAULT
-@pytest.mark.parametrize("kind", ["hello", "mail", "prepare"])
-def test_when_patience_with_a_party_that_is_not_prepared_ends_it_is_named(fault, kind):
-    with pytest.raises(PartyTimeout, match="b0 did not answer"):
-        run_with(Dead(["b0"], kind, fault))
-
-
-@EVERY_FAULT
-@pytest.mark.parametrize("kind", ["train", "test"])
-def test_when_patience_with_every_passive_party_ends_they_are_named(fault, kind):
-    with pytest.raises(PartyTimeout, match="a0, a1, b0 did not answer"):
-        run_with(Dead(["a0", "a1", "b0"], kind, fault))
-
-
-@EVERY_FAULT
-@pytest.mark.parametrize("kind", ["train", "test"])
-def test_a_run_goes_on_to_its_end_without_a_party_that_is_gone_for_good(fault, kind):
-    federation = run_with(Dead(["a1"], kind, fault))
-    assert federation.simulation.aggregator.evaluations[-1].kind == "test"
-
-
-@EVERY_FAULT
-@pytest.mark.parametrize("kind", ["train", "test"])
-def test_the_policy_discard_gives_up_on_a_party_that_is_gone_for_good(fault, kind):
-    """In training and in evaluation alike: no round that needs everybody would ever be of use again."""
-    with pytest.raises(PartyTimeout, match="b0 did not answer"):
-        run_with(Dead(["b0"], kind, fault), policy="discard", rounds=100)
-
-
-def test_a_group_whose_every_replica_is_lost_does_not_hang_the_run():
-    """Nobody has the group's model any more: with no other group there is nothing to go on with."""
-    federation = Federation(job_of((2,), rounds=5000))
-    federation.start()
-    federation.train_rounds(2)
-    federation.restart("a0")
-    federation.restart("a1")
-    with pytest.raises(PartyTimeout):
-        while federation.step():
-            assert len(federation.heard) < 20_000
-
-
-def test_a_group_whose_every_replica_is_lost_is_padded_where_there_are_others():
-    federation = started((2, 1))
-    federation.restart("a0")
-    federation.restart("a1")
-    assert "trained" not in outcomes(federation.train_rounds(10))
-    assert outcomes(federation.train_rounds(3)) == ["padded"] * 3
-
-
 # -- replies that come too late --
 
 
@@ -427,6 +350,16 @@ def test_old_keys_of_partners_are_dropped_with_what_was_derived_from_them():
         keys = party._keys
         assert all(len(known) <= 2 for known in keys._partners.values())
         assert all(own in keys._own and theirs in keys._partners[name] for name, theirs, own in keys._pairs)
+
+
+def test_no_seat_outlives_the_key_it_was_taken_with():
+    """It would go on masking under a key that was erased."""
+    federation = started(rekey_every=2)
+    for _ in range(60):
+        federation.step()
+        for party in federation.parties.values():
+            used = {pair.own_key_id for seat in party._seats._seats.values() for pair in seat.pairs.values()}
+            assert used <= party._keys._own.keys()
 
 
 # -- predicting and ending --

@@ -4,9 +4,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from federation import ACTIVE, Federation, job_of
+from federation import ACTIVE, Federation, job_of, started
 from vfedsec import trace
 from vfedsec.crypto.keys import EphemeralKey, announce
+from vfedsec.engines.faults import Fault
 from vfedsec.errors import DataError, PartyTimeout, RemoteProtocolError
 from vfedsec.protocol import messages as m
 from vfedsec.protocol.passive import _DONATION, Donation
@@ -47,6 +48,19 @@ def test_a_key_that_its_partners_would_refuse_costs_the_party_that_announced_it(
     assert lost(federation) == {"b0"}
     assert tally.dropped == 0
     assert tally.trained > 10
+
+
+@pytest.mark.parametrize("is_greeted", [False, True])
+def test_a_replica_that_claims_to_be_ahead_of_its_group_counts_as_lost(is_greeted):
+    federation = started()
+    if is_greeted:
+        federation.script.lose("a1", Fault.GONE)
+        federation.train_rounds(1)
+    federation.parties["a1"].model_round = 10**15
+    federation.train_rounds(1 if is_greeted else 2)
+    reasons = [event.reason for event in federation.of_type(trace.PartyLost) if event.party == "a1"]
+    assert "cannot have the model of round" in reasons[-1]
+    assert federation.simulation.aggregator._membership.model_round("a1") < 10**15
 
 
 def donate(state=None, secret=bytes(32)):

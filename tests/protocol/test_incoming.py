@@ -10,7 +10,7 @@ from federation import ACTIVE, job_of
 from vfedsec.config.job import Task
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.incoming import Incoming
-from vfedsec.protocol.messages import Share
+from vfedsec.protocol.messages import Share, UpdateShare
 from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.secure_layer import ShareFormats
 
@@ -70,3 +70,11 @@ def test_labels_come_where_they_are_asked_for_and_nowhere_else():
         accepted(BINARY, None)
     with pytest.raises(RemoteProtocolError, match=r"expected a batch with rows$"):
         accepted(BINARY, labels_with(1), labelled=False)
+
+
+@pytest.mark.parametrize(("rounds", "is_one"), [((3, 3), True), ((3, 2), False), ((2, 2), False)])
+def test_only_updates_of_the_round_make_a_sum(rounds, is_one):
+    job = job_of((2, 1))
+    replies = {f"a{index}": UpdateShare(number, memoryview(bytes(8))) for index, number in enumerate(rounds)}
+    total = Incoming(job, Roles(job), ShareFormats(job)).sum_of(["a0", "a1"], replies, 3)
+    assert (total is not None) == is_one

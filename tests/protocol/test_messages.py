@@ -87,6 +87,22 @@ def test_unknown_tags_fields_and_types_do_not_decode(content):
         decode_request(memoryview(msgspec.msgpack.encode(content)))
 
 
+def test_a_part_with_more_than_it_should_have_does_not_decode():
+    def roster(*part):
+        body = msgspec.msgpack.encode({"type": "Round", "round_index": 1, "roster": [part]})
+        return decode_request(memoryview(body)).roster
+
+    assert roster("p", b"key of p") == [MEMBER]
+    with pytest.raises(RemoteProtocolError, match="expected a request"):
+        roster("p", b"key of p", b"more")
+
+
+@pytest.mark.parametrize("decode", [decode_request, decode_reply])
+def test_text_that_is_not_utf_8_is_a_protocol_error(decode):
+    with pytest.raises(RemoteProtocolError):
+        decode(memoryview(b"\x81\xa4type\xa1\xff"))
+
+
 @given(st.binary(max_size=200))
 def test_any_other_bytes_are_a_protocol_error(junk):
     for decode in (decode_request, decode_reply):

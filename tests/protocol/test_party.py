@@ -9,7 +9,8 @@ from federation import ACTIVE, Drbg
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.crypto.keys import EphemeralKey, RunContext, announce
 from vfedsec.errors import CryptoError, OpenFailed, ProtocolError, RemoteProtocolError
-from vfedsec.protocol.messages import Batch, Deliver, Finish, Member, Round, Share
+from vfedsec.protocol.messages import Batch, Deliver, Envelope, Finish, Member, Round, Share
+from vfedsec.protocol.passive import Donation, envelope_of
 
 EVERY_PARTY = pytest.mark.parametrize("name", EVERYBODY)
 
@@ -197,6 +198,16 @@ def test_an_envelope_of_another_round_is_refused(built):
         built.ask("b0", built.round_for("b0", envelope=renumbered))
 
 
+def test_an_envelope_of_another_length_is_refused(built):
+    keys = built.party(ACTIVE)._keys
+    built.round_index += 1
+    pair = keys.pair("b0", keys.latest_of("b0"), keys.newest.key_id)
+    sealed = memoryview(pair.outgoing(envelope_of("train")).seal(built.round_index, bytes(4 * 15)))
+    envelope = Envelope(built.round_index, pair.own_key_id, pair.partner_key_id, sealed)
+    with pytest.raises(RemoteProtocolError, match="cannot use an envelope of 60 bytes"):
+        built.ask("b0", built.round_for("b0", envelope=envelope))
+
+
 def test_a_letter_to_somebody_else_is_refused(deputy):
     deputy.greet(*EVERYBODY)
     letters = deputy.ask("a0", Deliver([], deputy.news("a0"))).letters
@@ -219,7 +230,8 @@ def test_no_repr_holds_a_secret_of_a_party(built):
     secrets = [federation.simulation._secrets.private_seed(name) for name in EVERYBODY]
     secrets += [party._group_secret, party._group_seed]
     assert all(len(secret) == 32 for secret in secrets)
-    shown = repr(party.secure) + repr(party._keys) + repr(party._group_blinds())
+    shown = repr(party.secure) + repr(party._keys) + repr(party._group_blinds()) + repr(party._setup)
+    shown += repr(Donation(3, party._group_secret, party._group_seed))
     assert not any(secret.hex() in shown or repr(secret) in shown for secret in secrets)
 
 

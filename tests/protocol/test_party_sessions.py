@@ -88,6 +88,13 @@ def test_a_new_incarnation_counts_its_exchanges_anew(built):
     built.party("a0").handle(signed(built, hello(built, incarnation=1), exchange=1))
 
 
+def test_a_new_incarnation_counts_its_rounds_anew(built):
+    built.forward(*EVERYBODY)
+    party = built.party("a0")
+    party.handle(signed(built, hello(built, incarnation=1), exchange=1))
+    assert party._last_round == -1
+
+
 @EVERY_PARTY
 def test_a_greeting_brings_a_fresh_key(built, name):
     before = built.membership.member(name).key_id

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from deputy import EVERYBODY, Deputy
-from federation import ACTIVE, Federation, job_of
+from federation import ACTIVE, Federation, job_of, rows_of
 from vfedsec.config.digest import job_digest
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.crypto.keys import EphemeralKey
@@ -92,6 +92,25 @@ def test_a_sum_with_strangers_is_refused(forwarded):
             forwarded.ask("a0", finish(forwarded, msgspec.structs.replace(update, members=members)))
 
 
+@pytest.mark.parametrize(
+    ("groups", "members"),
+    [((2, 1), []), ((2, 1), ["a1", "a1"]), ((2, 1), ["a1", "b0"]), ((3, 1), ["a1"])],
+    ids=["nobody's", "with somebody twice", "with a stranger", "one of three"],
+)
+def test_a_member_that_gave_no_share_takes_no_sum_that_its_group_cannot_have_made(groups, members):
+    """Of nobody's sum nothing is unblinded: the aggregator would write the update itself."""
+    deputy = Deputy(Federation(job_of(groups), watched=False))
+    deputy.build()
+    deputy.forward(*deputy.roles.parties)
+    party = deputy.party("a0")
+    words = memoryview(bytes(4 * party.model.size))
+    update = BlindSum(deputy.round_index, 0, deputy.members(members), words)
+    before = party.model.dump()
+    with pytest.raises(RemoteProtocolError, match="that its group did not make"):
+        deputy.ask("a0", finish(deputy, update))
+    assert party.model.dump() == before
+
+
 def test_a_sum_of_another_length_is_refused(forwarded):
     update = blinded_sum(forwarded, words=memoryview(bytes(12)))
     with pytest.raises(RemoteProtocolError, match="expected a share"):
@@ -154,6 +173,16 @@ def test_members_begin_with_the_same_weights_and_lone_parties_with_their_own():
     models = {name: deputy.party(name).model.dump() for name in ("a0", "a1", "b0", "c0")}
     assert models["a0"] == models["a1"]
     assert len(set(models.values())) == 3
+
+
+def test_first_weights_follow_the_secret_seed_of_every_party_and_group():
+    """An aggregator that knew a group's could solve the first sums it sees for features."""
+    rows, models = rows_of(job_of()), []
+    for seed in (1, 2):
+        deputy = Deputy(Federation(job_of(seed=seed), rows, watched=False))
+        deputy.build()
+        models.append({name: deputy.party(name).model.dump() for name in EVERYBODY})
+    assert all(models[0][name] != models[1][name] for name in EVERYBODY)
 
 
 @pytest.mark.parametrize("sender", ["a1", "a2"])

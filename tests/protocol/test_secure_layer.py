@@ -67,6 +67,12 @@ def test_rounding_follows_the_seed_the_round_and_the_slice():
         assert not np.array_equal(first, shared("insecure-integers", **other))
 
 
+def test_embeddings_and_updates_are_rounded_by_noise_of_their_own():
+    party = layer()
+    forward, update = (noise.window(1, 0, 64) for noise in (party._forward_noise, party._update_noise))
+    assert (forward != update).any()
+
+
 def test_clipped_values_are_counted():
     values = VALUES.copy()
     values[0, :3] = 100

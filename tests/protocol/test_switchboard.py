@@ -1,9 +1,11 @@
 """The aggregator's side of every session."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from federation import ACTIVE
-from vfedsec.crypto.keys import EphemeralKey, announce
+from vfedsec.crypto.keys import Announcement, EphemeralKey, announce
 from vfedsec.errors import CryptoError, OpenFailed, RemoteProtocolError
 from vfedsec.protocol import messages as m
 from vfedsec.protocol import session
@@ -65,6 +67,20 @@ def test_a_welcome_to_an_older_exchange_is_not(deputy):
     deputy.board.exchange("hello", {}, 0, greet=["a0"])
     with pytest.raises(RemoteProtocolError, match="expected a reply to exchange 2, got one to 1"):
         deputy.board.welcome("a0", late)
+
+
+def test_a_key_that_its_party_did_not_sign_is_not_passed_on(deputy):
+    forged = Announcement("a0", 0, bytes(range(32)), bytes(64))
+    with pytest.raises(CryptoError, match="does not verify"):
+        deputy.board.check(forged, "a0")
+
+
+def test_a_key_that_makes_no_secret_is_not_passed_on(deputy):
+    """Its partners would refuse every roster that names it."""
+    identity = deputy.federation.simulation._secrets.identity("a0")
+    useless = announce(identity, deputy.board.context, "a0", SimpleNamespace(issued_round=0, public=bytes(32)))
+    with pytest.raises(CryptoError, match="no shared secret"):
+        deputy.board.check(useless, "a0")
 
 
 def test_a_reply_of_another_type_is_refused(deputy):
