@@ -96,6 +96,13 @@ def test_a_value_is_rounded_up_or_down_by_less_than_one(numbers, values):
     assert (np.abs(words.view(numbers.signed) - np.float64(fine)) <= 1).all()
 
 
+@pytest.mark.parametrize("value", [1e31, -3e38, 1e20])
+def test_a_value_far_beyond_the_range_is_clipped_as_any_other(value):
+    words, clipped = encoded(DEFAULT, [value, 1.0])
+    assert DEFAULT.decode(words)[0] == np.copysign(4.0, value)
+    assert clipped == 1
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_refused(value):
     with pytest.raises(DataError, match="not finite"):

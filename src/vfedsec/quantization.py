@@ -68,6 +68,14 @@ class FixedPoint:
         return self.limit * np.float32(2**self.fraction_bits)
 
     @cached_property
+    def _surely_fits(self) -> np.float32:
+        """A value whose product with the scale is within the limit, however products round; next to `clip`."""
+        most = np.float32(self.clip)
+        while most * self._fine_scale > self._fine_limit:
+            most = np.nextafter(most, np.float32(0))
+        return most
+
+    @cached_property
     def _shift(self) -> np.int32:
         return np.int32(self.fraction_bits)
 
@@ -81,9 +89,11 @@ class FixedPoint:
 
         Raises `DataError` for a value that is not a number.
         """
-        with np.errstate(over="ignore"):  # infinities are refused below, without a warning beside
-            fine = np.multiply(values, self._fine_scale, order="C").reshape(-1)
-        clipped = self._clip(fine)
+        flat = np.ascontiguousarray(values).reshape(-1)
+        if self._fits(flat):
+            fine, clipped = np.multiply(flat, self._fine_scale), 0
+        else:
+            fine, clipped = self._clip(flat)
         integers = fine.astype(np.int32)
         np.add(integers, noise, integers)
         np.right_shift(integers, self._shift, integers)  # up with the probability of the fraction, else down
@@ -91,15 +101,19 @@ class FixedPoint:
             integers = integers.astype(self.signed)
         return integers.view(self.words).reshape(values.shape), clipped
 
-    def _clip(self, fine: NDArray[np.float32]) -> int:
-        limit = self._fine_limit
-        if fine.size == 0 or (np.minimum.reduce(fine) >= -limit and np.maximum.reduce(fine) <= limit):
-            return 0
-        if not np.isfinite(fine).all():
+    def _fits(self, values: NDArray[np.float32]) -> bool:
+        """Whether none of them needs clipping; nearly always so, and cheap to say."""
+        most = self._surely_fits
+        return values.size == 0 or bool(np.minimum.reduce(values) >= -most and np.maximum.reduce(values) <= most)
+
+    def _clip(self, values: NDArray[np.float32]) -> tuple[NDArray[np.float32], int]:
+        if not np.isfinite(values).all():
             raise DataError("an embedding or gradient is not finite: lower training.learning_rate or scale the inputs")
+        limit = self._fine_limit
+        with np.errstate(over="ignore"):
+            fine = np.multiply(values, self._fine_scale)
         clipped = int(np.count_nonzero(np.abs(fine) > limit))
-        np.clip(fine, -limit, limit, out=fine)
-        return clipped
+        return np.clip(fine, -limit, limit, out=fine), clipped
 
     def decode(self, words: NDArray[Any]) -> NDArray[np.float32]:
         """The values that words (or their wrapped sum) stand for."""
@@ -130,7 +144,7 @@ class RoundingNoise:
 
     def _draw(self, size: int) -> NDArray[np.int32]:
         buffer = bytearray(4 * size + TAG_BYTES)
-        self._stream.fill(bytes(NONCE_BYTES), memoryview(buffer))
+        self._stream.fill(bytes(NONCE_BYTES), bytes(4 * size), memoryview(buffer))
         words = np.frombuffer(buffer, "<u4", size)
         table: NDArray[np.int32] = np.bitwise_and(words, np.uint32(2**self._bits - 1)).astype(np.int32)
         table.flags.writeable = False

@@ -15,7 +15,7 @@ BOTH = pytest.mark.parametrize("kind", [GcmKeystream, CtrKeystream])
 
 def stream(kind, key, nonce, length):
     room = bytearray(b"\xaa" * (length + TAG_BYTES))
-    kind(key).fill(nonce, memoryview(room))
+    kind(key).fill(nonce, bytes(length), memoryview(room))
     return bytes(room[:length])
 
 

@@ -129,7 +129,7 @@ class Stream:
     def __init__(self, key):
         self.key = key
 
-    def fill(self, nonce, buffer):
+    def fill(self, nonce, zeros, buffer):
         buffer[: len(self.key)] = self.key
 
 

@@ -7,7 +7,8 @@ after the last one it masked, so neither a repeat nor a reordering can reuse a n
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,31 @@ def nonce_of(round_index: int, slice_index: int) -> bytes:
     return (slice_index << 64 | round_index).to_bytes(12)
 
 
+class Room(NamedTuple):
+    """Where the keystream for arrays of one shape is made."""
+
+    zeros: bytes
+    buffer: memoryview
+    """For the keystream, with room for a tag behind it."""
+    numbers: NDArray[Any]
+    """The keystream in it, in the array's shape."""
+
+
 class Scratch:
-    """Where keystream is made before it is used; one a party, the same room for every use of one size."""
+    """Where keystream is made before it is used; one a party, the same room for every use of one shape."""
 
     def __init__(self) -> None:
-        self._rooms: dict[tuple[str, int], tuple[memoryview, NDArray[Any]]] = {}
+        self._rooms: dict[tuple[str, tuple[int, ...]], Room] = {}
 
-    def room(self, dtype: np.dtype[Any], size: int) -> tuple[memoryview, NDArray[Any]]:
-        """A buffer for `size` numbers of keystream with the tag behind them, and those numbers as an array."""
-        room = self._rooms.get((dtype.char, size))
+    def room(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Room:
+        """The room for keystream over an array of this type and shape."""
+        room = self._rooms.get((dtype.char, shape))
         if room is None:
+            size = math.prod(shape)
             buffer = bytearray(size * dtype.itemsize + TAG_BYTES)
-            room = self._rooms[dtype.char, size] = (memoryview(buffer), np.frombuffer(buffer, dtype, size))
+            numbers = np.frombuffer(buffer, dtype, size).reshape(shape)
+            room = Room(bytes(size * dtype.itemsize), memoryview(buffer), numbers)
+            self._rooms[dtype.char, shape] = room
         return room
 
 
@@ -42,7 +56,7 @@ class MaskStream:
     """The masks of one pair for one purpose, as one of the two sides uses them."""
 
     def __init__(self, key: bytes, scratch: Scratch, keystream: type[Keystream] | None = None):
-        self._stream = (keystream or fastest_keystream())(key)
+        self._fill = (keystream or fastest_keystream())(key).fill
         self._scratch = scratch
         self.last_round = -1
 
@@ -57,15 +71,12 @@ class MaskStream:
 
     def combine(self, words: Words, round_index: int, slice_index: int, *, add: bool) -> None:
         """The same arithmetic without the promise: for taking off a mask that somebody put on."""
-        if not words.flags.c_contiguous:  # a copy of them would be masked, and they themselves left bare
-            raise LocalProtocolError("cannot mask words that do not lie in one row")
-        room, stream = self._scratch.room(words.dtype, words.size)
-        self._stream.fill(nonce_of(round_index, slice_index), room)
-        flat = words.reshape(-1)
+        zeros, buffer, numbers = self._scratch.room(words.dtype, words.shape)
+        self._fill(nonce_of(round_index, slice_index), zeros, buffer)
         if add:
-            np.add(flat, stream, out=flat)
+            np.add(words, numbers, words)
         else:
-            np.subtract(flat, stream, out=flat)
+            np.subtract(words, numbers, words)
 
     def __repr__(self) -> str:
         return f"MaskStream(last_round={self.last_round}, key=<redacted>)"

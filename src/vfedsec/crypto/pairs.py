@@ -40,22 +40,24 @@ class Pair:
         self._secret = own_key.agree(partner_public)
         ends = sorted([(self.own_name, own_key.public), (self.partner_name, partner_public)])
         self._info = (context.run_id, context.incarnation, *ends)
-        self._scratch = scratch
-        self._streams: dict[str, MaskStream] = {}
-        self._seals: dict[tuple[str, bool], Seal] = {}
-
-    @property
-    def adds(self) -> bool:
+        self.adds = self.own_name > self.partner_name
         """Whether this side adds the common mask (the paper's n_uv = p) or subtracts it (n_vu = -p)."""
-        return self.own_name > self.partner_name
+        self._scratch = scratch
+        self._forward: MaskStream | None = None
+        self._update: MaskStream | None = None
+        self._seals: dict[tuple[str, bool], Seal] = {}
 
     def forward_masks(self) -> MaskStream:
         """Masks of embeddings."""
-        return self._stream(_FORWARD)
+        if self._forward is None:
+            self._forward = MaskStream(self._key(_FORWARD), self._scratch)
+        return self._forward
 
     def update_masks(self) -> MaskStream:
         """Masks of a group's parameter gradients."""
-        return self._stream(_UPDATE)
+        if self._update is None:
+            self._update = MaskStream(self._key(_UPDATE), self._scratch)
+        return self._update
 
     def outgoing(self, purpose: str) -> Seal:
         """Seals what this party sends to the partner."""
@@ -64,11 +66,6 @@ class Pair:
     def incoming(self, purpose: str) -> Seal:
         """Opens what the partner sends."""
         return self._seal(purpose, outward=False)
-
-    def _stream(self, purpose: str) -> MaskStream:
-        if purpose not in self._streams:
-            self._streams[purpose] = MaskStream(self._key(purpose), self._scratch)
-        return self._streams[purpose]
 
     def _seal(self, purpose: str, *, outward: bool) -> Seal:
         if (purpose, outward) not in self._seals:
