@@ -34,7 +34,7 @@ Rows = dict[str, PreparedParty]
 ROUNDS_A_LAP = 100  # as many as between two keys, so that every lap renews them once
 
 
-def run(laps: int = 12) -> dict[str, dict[str, float]]:
+def run(laps: int = 20) -> dict[str, dict[str, float]]:
     """All figures of both jobs, and what 16-bit words do to the demo; on one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
