@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from vfedsec.cli import main
 from vfedsec.data.demo import write_demo
@@ -56,6 +57,17 @@ def test_a_full_disk_is_told_in_one_line(job_file: Path, arguments: list[str]) -
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1] == "error: No space left on device"
     assert "Traceback" not in ended.stderr
+
+
+def test_threads_are_those_that_were_asked_for(job_file: Path) -> None:
+    before = torch.get_num_threads()
+    try:
+        assert simulate(job_file, "--threads", 3) == 0
+        assert torch.get_num_threads() == 3
+        assert simulate(job_file) == 0
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_simulate_says_who_holds_how_many_rows(job_file: Path, capsys: Captured) -> None:

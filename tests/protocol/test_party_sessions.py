@@ -254,6 +254,15 @@ def test_a_new_key_is_announced_until_the_roster_uses_it():
     assert all(one == announced[2] for one in announced[3:])
 
 
+def test_a_key_that_a_greeting_brought_lasts_as_long_as_any_other():
+    deputy = Deputy(Federation(job_of(rekey_every=3), watched=False))
+    deputy.build()
+    for _ in range(2):
+        deputy.forward(*EVERYBODY)
+    deputy.greet("b0")
+    assert [deputy.forward(*EVERYBODY)["b0"].announcement is None for _ in range(3)] == [True, True, False]
+
+
 @EVERY_PARTY
 def test_a_roster_that_keeps_to_a_replaced_key_is_refused_in_the_end(name):
     """Else the aggregator could have everything masked under one key for the whole run."""
