@@ -64,6 +64,14 @@ def test_the_ends_of_the_range_become_the_limit(numbers):
     assert clipped == 0
 
 
+@pytest.mark.parametrize("clip", [35.9, 34.4, 30.6])
+def test_no_word_is_larger_either_where_the_scale_is_rounded_up(clip):
+    """There the product of clip and scale lies above the limit."""
+    numbers = FixedPoint(clip, 27, 32)
+    words, _ = encoded(numbers, [clip, -clip] * 50)
+    assert np.abs(words.view(numbers.signed).astype(np.int64)).max() <= 2**26
+
+
 @given(FORMATS, VALUES)
 def test_clipped_values_are_counted(numbers, values):
     values = np.float32(values)

@@ -40,6 +40,17 @@ def test_a_batch_other_than_the_one_that_was_sealed_is_refused(built):
         built.ask(ACTIVE, built.round_for(ACTIVE, batch=Batch("train", 9, 0)))
 
 
+def test_a_batch_that_is_refused_brings_no_gradient_either(built):
+    built.forward(*EVERYBODY)
+    built.make_envelopes()
+    active = built.party(ACTIVE)
+    before = active.model.dump()
+    gradient = np.ones(len(built.gradient(ACTIVE)) // 4, "<f4").data.cast("B")
+    with pytest.raises(RemoteProtocolError, match="cannot take batch"):
+        built.ask(ACTIVE, built.round_for(ACTIVE, batch=Batch("train", 99, 0), gradient=gradient))
+    assert active.model.dump() == before
+
+
 def test_a_batch_comes_once(built):
     """Two sums over the same rows with different parties in them would differ by single embeddings."""
     batch = Batch("test", 5, 1)

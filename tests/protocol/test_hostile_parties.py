@@ -1,4 +1,5 @@
-"""One party that does not keep to the protocol costs its own share, not the run and not the other parties."""
+"""One party that does not keep to the protocol costs its own share; where the run cannot go on with it, the run ends
+with the reason."""
 
 import msgspec
 import numpy as np

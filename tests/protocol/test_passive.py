@@ -319,6 +319,19 @@ def test_a_member_that_knows_its_groups_secret_takes_no_other(forwarded):
     assert (member.model.dump(), member.model_round) == (before, 0)
 
 
+def test_a_member_without_its_groups_secret_reads_no_sum(built):
+    """Anybody could make one for it: blinds from no secret are known to all."""
+    built.forward(*EVERYBODY)
+    member = built.federation.restart("a1")
+    built.greet("a1")
+    words = memoryview(bytes(4 * member.model.size))
+    forged = BlindSum(9, member.model_round, built.members(["a0", "a1"]), words)
+    before = member.model.dump()
+    with pytest.raises(RemoteProtocolError, match="a1 cannot read a sum of its group: it has lost the group's secret"):
+        built.ask("a1", Finish("over", 9, updates=[forged]))
+    assert member.model.dump() == before
+
+
 def test_a_model_is_given_once_to_each(forwarded):
     forwarded.make_envelopes()
     with pytest.raises(RemoteProtocolError, match="not each a peer of its group"):

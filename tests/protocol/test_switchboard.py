@@ -12,14 +12,21 @@ from vfedsec.protocol import session
 from vfedsec.protocol.switchboard import Exchange, attempt
 
 
-def welcome(deputy, name, *, by=None, of=None, answering=None):
+def welcome(deputy, name, *, by=None, of=None, answering=None, issued_round=0):
     """A greeting's answer as somebody may have made it."""
     exchange = deputy.board.exchange("hello", {}, 0, greet=[name])
     identity = deputy.federation.simulation._secrets.identity(by or name)
-    key = EphemeralKey(bytes(range(32)), 0)
+    key = EphemeralKey(bytes(range(32)), issued_round)
     message = m.Welcome(announce(identity, deputy.board.context, of or name, key), 0, "0.1.0")
     request = exchange.requests[name] if answering is None else answering
     return session.sign(identity, exchange.number, message, answering=request)
+
+
+@pytest.mark.parametrize("issued_round", [-1, 1, 2**40])
+def test_a_welcome_with_a_key_of_another_round_is_refused(deputy, issued_round):
+    """One far ahead would make all later keys of the party old ones."""
+    with pytest.raises(RemoteProtocolError, match="expected a key of a0 issued in round 0, got another"):
+        deputy.board.welcome("a0", welcome(deputy, "a0", issued_round=issued_round))
 
 
 def test_every_exchange_has_a_number_of_its_own(deputy):

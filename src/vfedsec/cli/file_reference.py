@@ -20,7 +20,8 @@ from vfedsec.config.job import Job, ModelSpec
 from vfedsec.config.party import PartyFile
 from vfedsec.config.ranges import expected_number
 from vfedsec.config.refusals import described
-from vfedsec.models.networks import CnnOptions, LinearOptions, MlpOptions
+from vfedsec.data.encoding import CATEGORY_CAP
+from vfedsec.models.registry import known_networks
 
 _HEAD = """\
 # Job and party files
@@ -43,11 +44,11 @@ _PARTY = """\
 It stays with the party.
 """
 
-_COLUMNS = """\
+_COLUMNS = f"""\
 A column is read as `boolean` when all its values are true, false, yes or no; as `numeric` when nine in ten of its
 distinct values are numbers (a text among them is then refused); as `categorical` otherwise. Numbers are standardised.
-Of a categorical column the 32 most frequent texts get a column each, the rest share one. Where values are missing, one
-more column says so. Without `task.classes`, the labels of a binary task are 0 or 1, false or true, no or yes.
+Of a categorical column the {CATEGORY_CAP} most frequent texts get a column each, the rest share one. Where values are
+missing, one more column says so. Without `task.classes`, the labels of a binary task are 0 or 1, false or true, no or yes.
 """
 
 _NETWORKS = """\
@@ -68,9 +69,8 @@ with `PYTHONPATH=.`.
 
 def reference() -> str:
     """Markdown: every section, every key."""
-    networks: dict[str, type[msgspec.Struct]] = {"linear": LinearOptions, "mlp": MlpOptions, "cnn": CnnOptions}
     parts = [_HEAD, _JOB, *_struct("", Job), _PARTY, *_struct("", PartyFile), _COLUMNS, _NETWORKS]
-    for name, options in networks.items():
+    for name, options in known_networks().items():
         parts += [f"### `{name}`\n", f"{inspect.getdoc(options)}\n", _table("", options)]
     return "\n".join([*parts, _OWN])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -46,14 +47,14 @@ def print_json(value: Any) -> None:
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path]) -> None:
     """Raises `ConfigError` unless every output, by its option, can be written and overwrites no input and no other."""
-    taken = {path.resolve(): "is a file that this command reads" for path in inputs}
+    taken = {os.path.realpath(path): "is a file that this command reads" for path in inputs}
     for option, path in outputs.items():
         if path is None:
             continue
-        if (reason := taken.get(path.resolve())) is not None:
+        if (reason := taken.get(os.path.realpath(path))) is not None:
             raise ConfigError(f"expected another file for {option}: this {reason}", file=str(path))
         check_writable(path)
-        taken[path.resolve()] = f"is what {option} writes"
+        taken[os.path.realpath(path)] = f"is what {option} writes"
 
 
 def check_writable(path: Path) -> None:

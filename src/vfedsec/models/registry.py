@@ -40,6 +40,11 @@ def register(name: str, builder: Builder[Options], options: type[Options]) -> No
     _registry[name] = builder, options
 
 
+def known_networks() -> dict[str, type[NoOptions]]:
+    """The names that a job may give, and the options of each."""
+    return {name: options for name, (_, options) in _registry.items()}
+
+
 register("linear", linear, LinearOptions)
 register("mlp", mlp, MlpOptions)
 register("cnn", cnn, CnnOptions)

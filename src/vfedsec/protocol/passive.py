@@ -207,6 +207,8 @@ class PassiveParty(Party):
             raise RemoteProtocolError(f"{self.name} cannot apply a sum of {names} that its group did not make")
 
     def _group_blinds(self) -> GroupBlinds:
+        if not self._group_secret:  # blinds without a secret are known to all
+            raise RemoteProtocolError(f"{self.name} cannot read a sum of its group: it has lost the group's secret")
         context, scratch = self._keys.context, self.secure.scratch
         if self._blinds is None or self._blinds.context != context:
             self._blinds = GroupBlinds(self._group_secret, context, self.group.name, scratch)
@@ -241,8 +243,7 @@ class PassiveParty(Party):
             raise RemoteProtocolError(f"{self.name} cannot take a model with another secret than that of its group")
         self.model.load(donation.state)
         self.model_round = donation.model_round
-        if not self._group_secret:
-            self._group_secret, self._blinds = donation.group_secret, None
+        self._group_secret = donation.group_secret
 
     def _finish(self, message: Finish) -> Farewell:
         self._take_results(message)
