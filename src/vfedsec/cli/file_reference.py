@@ -48,7 +48,8 @@ _COLUMNS = f"""\
 A column is read as `boolean` when all its values are true, false, yes or no; as `numeric` when nine in ten of its
 distinct values are numbers (a text among them is then refused); as `categorical` otherwise. Numbers are standardised.
 Of a categorical column the {CATEGORY_CAP} most frequent texts get a column each, the rest share one. Where values are
-missing, one more column says so. Without `task.classes`, the labels of a binary task are 0 or 1, false or true, no or yes.
+missing, one more column says so. Without `task.classes`, the labels of a binary task are 0 or 1, false or true, no or
+yes.
 """
 
 _NETWORKS = """\
