@@ -152,9 +152,18 @@ def _party_file_name(party: PartyFile) -> Iterator[Refusal]:
 
 
 def _table_without_names(party: PartyFile) -> Iterator[Refusal]:
-    if not party.data.source:
-        yield Refusal("data.source", "a file name", "an empty text")
-    if not party.data.id:
+    data = party.data
+    given = [key for key in ("source", "query", "arrays") if getattr(data, key)]
+    if not given:
+        yield Refusal("data.source", "a file name, or data.query, or data.arrays", "none of them")
+    if len(given) > 1:
+        found = " and ".join(f"data.{key}" for key in given)
+        yield Refusal(f"data.{given[1]}", "one of data.source, data.query and data.arrays", found)
+    if data.attach and not data.query:
+        yield Refusal("data.attach", "databases for data.query", "no such query")
+    if data.table and not data.source:
+        yield Refusal("data.table", "a table of the database data.source", "no such database")
+    if not data.id:
         yield Refusal("data.id", "the name of a column", "an empty text")
 
 

@@ -124,6 +124,13 @@ class Alignment(_Section, frozen=True, kw_only=True):
     a group has none."""
 
 
+class Encoding(_Section, frozen=True, kw_only=True):
+    """How columns become numbers."""
+
+    category_cap: int = 64
+    """Most categories of a column that get a feature of their own, the most frequent; the rest share one."""
+
+
 class Security(_Section, frozen=True, kw_only=True):
     """What hides the embeddings, and how precisely they are carried."""
 
@@ -183,6 +190,7 @@ class Job(_Section, frozen=True, kw_only=True):
     training: Training = Training()
     split: Split = Split()
     alignment: Alignment = Alignment()
+    encoding: Encoding = Encoding()
     security: Security = Security()
     dropout: Dropout = Dropout()
     simulation: Simulation = Simulation()
