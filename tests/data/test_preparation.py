@@ -162,6 +162,43 @@ def test_targets_of_a_regression_decide_nothing_of_who_is_held_out():
     assert held_out[0] == held_out[1]
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_rows_in_any_table_decides_nothing_of_splits_and_batches(random):
+    ids = [f"id{row}" for row in range(40)]
+
+    def table(party, column, known, mixed):
+        numbers = [int(i[2:]) for i in (random.sample(known, len(known)) if mixed else known)]
+        label = [number % 3 == 0 for number in numbers] if party == "shop" else None
+        return Table.from_columns(party, [f"id{number}" for number in numbers], {column: numbers}, label=label)
+
+    def batches_of(*, mixed):
+        tables = {
+            "shop": table("shop", "spend", ids, mixed),
+            "b1": table("b1", "income", ids[:20], mixed),
+            "b2": table("b2", "income", ids[15:], mixed),
+            "post": table("post", "town", ids[3:], mixed),
+        }
+        the_job = job(training=Training(batch_size=4), split=Split(test=0.2, validation=0.2))
+        batches = finished(the_job, tables)[1]
+        return {
+            (kind, epoch, index): batches.ids_of(batches.rows(kind, epoch, index))
+            for kind in ("train", "validation", "test")
+            for epoch in range(2)
+            for index in range(batches.count(kind))
+        }
+
+    assert batches_of(mixed=False) == batches_of(mixed=True)
+
+
+def test_passive_parties_decide_nothing_of_splits_and_batches():
+    found = []
+    for changes in ({}, {"post": Table.from_columns("post", list("zxc"), {"town": list("ABC")})}):
+        _, batches = finished(job("left"), TABLES | changes)
+        found.append([batches.ids_of(batches.rows(kind, 0, 0)) for kind in ("train", "validation", "test")])
+    assert found[0] == found[1]
+
+
 def test_the_order_of_letters_makes_no_difference():
     (one, first), (other, second) = finished(job()), finished(job(), order=deque.pop)
     for party in one:

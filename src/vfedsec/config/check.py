@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from vfedsec.config.class_weights import class_weights_that_weigh_nothing
 from vfedsec.config.identities import identities_that_do_not_hold
 from vfedsec.config.job import AGGREGATOR, Job
 from vfedsec.config.networks import networks_that_cannot_be_named
@@ -208,6 +209,7 @@ _RULES: tuple[Callable[[Job], Iterator[Refusal]], ...] = (
     _classes,
     _label_only_active_party,
     _class_count,
+    class_weights_that_weigh_nothing,
     numbers_out_of_range,
     _summed_widths,
     _momentum_without_sgd,

@@ -67,6 +67,20 @@ class Task(_Section, frozen=True, kw_only=True):
     negative then the positive one (left out: 0 and 1)."""
     loss: str = ""
     """A loss by import path, `package.module:Class`; left out, the one that fits the kind."""
+    class_weights: Literal["balanced"] | tuple[float, ...] | None = None
+    """How much the loss of a training row counts, by its class: a number a class, in the order of `classes` (left out:
+    of 0 and of 1), or `balanced`: training rows / (classes * training rows of the class), of the classes that occur
+    among them. Left out, every row counts alike. Metrics are of unweighted rows."""
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are; none in a regression."""
+        return 2 if self.kind == "binary" else len(self.classes)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the weights follow from how many training rows each class has."""
+        return self.class_weights == "balanced"
 
 
 class Fusion(_Section, frozen=True, kw_only=True):
