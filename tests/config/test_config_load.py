@@ -153,7 +153,27 @@ def test_a_key_that_a_party_file_does_not_know_is_refused(text: str, key: str) -
     ("old", "new", "message"),
     [
         ('"bank"', '"my bank"', r'\[name\]: expected a name .* found the text "my bank"'),
-        ('"bank.csv"', '""', r"\[data\.source\]: expected a file name, found an empty text"),
+        (
+            '"bank.csv"',
+            '""',
+            r"\[data\.source\]: expected a file name, or data.query, or data.arrays, found none of them",
+        ),
+        (
+            "[data]",
+            '[data]\nquery = "SELECT 1"',
+            r"\[data\.query\]: expected one of .* found data.source and data.query",
+        ),
+        ("[data]", "[data]\narrays = { x = 'y' }", r"\[data\.arrays\]: .* found data.source and data.arrays"),
+        (
+            "[data]",
+            "[data]\nattach = { x = 'y' }",
+            r"\[data\.attach\]: expected databases for data.query, found no such",
+        ),
+        (
+            "source =",
+            "table = 't'\nquery =",
+            r"\[data\.table\]: expected a table of the database data.source, found no",
+        ),
         ('"customer_id"', '""', r"\[data\.id\]: expected the name of a column, found an empty"),
         ('"defaulted"', '"customer_id"', r"\[data\.label\]: expected a column other than data\.id"),
         ("[data]", "[data.kinds]\nage = 'number'\n[data]", r"\[data\.kinds\.age\]: expected one"),
