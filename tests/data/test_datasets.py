@@ -202,7 +202,9 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(DataError, match=r"Adult: expected a folder with data sets at .*/nowhere, found none"):
         load("adult", nowhere)
     monkeypatch.setenv("VFEDSEC_DATA", str(nowhere))
-    with pytest.raises(DataError, match=r"expected a folder with data sets at .*/nowhere of VFEDSEC_DATA, found none"):
+    with pytest.raises(
+        DataError, match=r"expected a folder with data sets at .*/nowhere, which VFEDSEC_DATA names, found none"
+    ):
         load("adult")
 
 

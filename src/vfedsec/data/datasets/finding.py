@@ -32,7 +32,8 @@ def find(known: KnownDataset, data_dir: Path | None) -> list[Path] | None:
 
 def folders(known: KnownDataset, data_dir: Path | None) -> list[Path]:
     """Where to look, in order. Raises `DataError` when the folder that was named is none."""
-    named, by = (data_dir, "") if data_dir is not None else (os.environ.get(DATA_VARIABLE), f" of {DATA_VARIABLE}")
+    named = data_dir or os.environ.get(DATA_VARIABLE)
+    by = "" if data_dir else f", which {DATA_VARIABLE} names"
     places = [Path(named)] if named else []
     for folder in places:
         if not folder.is_dir():

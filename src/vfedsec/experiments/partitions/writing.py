@@ -6,6 +6,7 @@ import csv
 import filecmp
 import io
 import os
+import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -89,8 +90,13 @@ def _put_csv(columns: dict[str, list[str]], stream: BinaryIO) -> None:
 
 
 def _put_arrays(arrays: dict[str, NDArray[Any]], stream: BinaryIO) -> None:
-    # Members of the archive get the year 1980, not the time, so equal arrays make equal files.
-    np.savez_compressed(stream, allow_pickle=False, **arrays)
+    """What `np.savez_compressed` writes, with the year 1980 for the time, so that equal arrays make equal files."""
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(member, "w") as inner:
+                np.lib.format.write_array(inner, array, allow_pickle=False)
 
 
 def _written(path: Path, content: _Content) -> Path:
