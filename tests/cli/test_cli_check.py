@@ -74,6 +74,24 @@ def test_a_package_that_is_allowed_may_be_named(job_file: Path, command: str) ->
     assert main([command, str(path), "--allow-package", "torch"]) == 0
 
 
+def with_class_weights(job_file: Path, weights: str) -> Path:
+    text = job_file.read_text()
+    path = job_file.with_name("weighted.toml")
+    path.write_text(text.replace('kind = "binary"', f'kind = "binary"\nclass_weights = {weights}'))
+    return path
+
+
+@pytest.mark.parametrize("command", ["simulate", "check"])
+@pytest.mark.parametrize("weights", ['"balanced"', "[1, 4.5]"])
+def test_a_job_may_weigh_its_classes(job_file: Path, command: str, weights: str, capsys: Captured) -> None:
+    assert main([command, str(with_class_weights(job_file, weights))]) == 0
+
+
+def test_weights_of_classes_that_there_are_not_are_refused(job_file: Path, capsys: Captured) -> None:
+    assert main(["check", str(with_class_weights(job_file, "[1, 2, 3]"))]) == 1
+    assert "[task.class_weights]: expected a number for each of the 2 classes, found 3" in capsys.readouterr().err
+
+
 def a_typo(job_file: Path) -> None:
     change_table(job_file, "telco_north.csv", lambda n, row: row | ({"data_gb": "n.a."} if n == 30 else {}))
 

@@ -155,6 +155,33 @@ TASKS = [
         "NoneType",
     ),
 ]
+WEIGHTS = "task.class_weights"
+CLASS_WEIGHTS = [
+    case(WEIGHTS, "balance", '"balanced" or a list of numbers', 'the text "balance"'),
+    case(WEIGHTS, 2.0, '"balanced" or a list of numbers', "the number 2.0"),
+    case(WEIGHTS, {"yes": 2.0}, '"balanced" or a list of numbers', "a table"),
+    elsewhere(((WEIGHTS, [1, "x"]),), f"{WEIGHTS}[1]", "a number", 'the text "x"'),
+    elsewhere(((WEIGHTS, [[1], 2]),), f"{WEIGHTS}[0]", "a number", "a list"),
+    case(WEIGHTS, [], "a number for each of the 2 classes", "0 of them"),
+    case(WEIGHTS, [1.0, 2.0, 3.0], "a number for each of the 2 classes", "3 of them"),
+    case(
+        WEIGHTS,
+        [1, 2],
+        "a number for each of the 3 classes",
+        "2 of them",
+        ("task.kind", "multiclass"),
+        ("task.classes", ["a", "b", "c"]),
+    ),
+    elsewhere(((WEIGHTS, [1.0, -0.5]),), f"{WEIGHTS}[1]", "0, or a number from 1e-6 to 1e6", "the number -0.5"),
+    elsewhere(((WEIGHTS, [float("nan"), 1]),), f"{WEIGHTS}[0]", "0, or a number from 1e-6", "the number nan"),
+    elsewhere(((WEIGHTS, [1, float("inf")]),), f"{WEIGHTS}[1]", "0, or a number from 1e-6", "the number inf"),
+    elsewhere(((WEIGHTS, [1, 1e-60]),), f"{WEIGHTS}[1]", "0, or a number from 1e-6", "the number 1e-60"),
+    case(WEIGHTS, [0, 0], "at least one number above 0", "only zeros: no row would count"),
+    case(WEIGHTS, "balanced", 'nothing with task.kind = "regression"', "the text", ("task.kind", "regression")),
+    case(WEIGHTS, [1, 2], 'nothing with task.kind = "regression"', "a list", ("task.kind", "regression")),
+    case(WEIGHTS, "balanced", "nothing beside task.loss", "weighs its rows for itself", ("task.loss", "own:Loss")),
+    case(WEIGHTS, [1, 2], "nothing beside task.loss", "weighs its rows for itself", ("task.loss", "own:Loss")),
+]
 NUMBERS = [
     case("seed", -1, "a whole number from 0", "the number -1"),
     case("seed", 2**64, "a whole number from 0", "the number beyond 64 bits"),
@@ -208,7 +235,7 @@ IDENTITIES = [
     case("parties.nobody", "x.toml", "a party of this job (bank, north", 'the text "nobody"'),
     case("parties.aggregator", "x.toml", "a party of this job", 'the text "aggregator"'),
 ]
-CASES = [*TYPES, *UNKNOWN, *NAMES, *GROUPS, *TASKS, *NUMBERS, *IDENTITIES]
+CASES = [*TYPES, *UNKNOWN, *NAMES, *GROUPS, *TASKS, *CLASS_WEIGHTS, *NUMBERS, *IDENTITIES]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +291,9 @@ GOOD_CHANGES: list[tuple[tuple[str, Any], ...]] = [
     (("groups[1].width", 9),),
     (("task.kind", "multiclass"), ("task.classes", ["a", "b", "c"])),
     (("task.classes", ["no", "yes"]),),
+    ((WEIGHTS, "balanced"),),
+    ((WEIGHTS, [0, 1e6]),),
+    (("task.kind", "multiclass"), ("task.classes", ["a", "b", "c"]), (WEIGHTS, [1e-6, 0, 1])),
     (("task.kind", "regression"), ("task.loss", "losses.robust:Huber")),
     (("top.model", {"name": "nets.own:Net", "options": {"hidden": [8, 8], "bias": True}}),),
     (("training.momentum", 0.9),),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vfedsec.config.digest import job_digest
-from vfedsec.config.job import Active, Group, Job, ModelSpec, Security, Training
+from vfedsec.config.job import Active, Group, Job, ModelSpec, Security, Task, Training
 from vfedsec.config.load import (
     MAX_FILE_BYTES,
     job_from,
@@ -153,7 +153,27 @@ def test_a_key_that_a_party_file_does_not_know_is_refused(text: str, key: str) -
     ("old", "new", "message"),
     [
         ('"bank"', '"my bank"', r'\[name\]: expected a name .* found the text "my bank"'),
-        ('"bank.csv"', '""', r"\[data\.source\]: expected a file name, found an empty text"),
+        (
+            '"bank.csv"',
+            '""',
+            r"\[data\.source\]: expected a file name, or data.query, or data.arrays, found none of them",
+        ),
+        (
+            "[data]",
+            '[data]\nquery = "SELECT 1"',
+            r"\[data\.query\]: expected one of .* found data.source and data.query",
+        ),
+        ("[data]", "[data]\narrays = { x = 'y' }", r"\[data\.arrays\]: .* found data.source and data.arrays"),
+        (
+            "[data]",
+            "[data]\nattach = { x = 'y' }",
+            r"\[data\.attach\]: expected databases for data.query, found no such",
+        ),
+        (
+            "source =",
+            "table = 't'\nquery =",
+            r"\[data\.table\]: expected a table of the database data.source, found no",
+        ),
         ('"customer_id"', '""', r"\[data\.id\]: expected the name of a column, found an empty"),
         ('"defaulted"', '"customer_id"', r"\[data\.label\]: expected a column other than data\.id"),
         ("[data]", "[data.kinds]\nage = 'number'\n[data]", r"\[data\.kinds\.age\]: expected one"),
@@ -184,7 +204,7 @@ def test_a_number_too_large_for_a_float_is_refused() -> None:
         parse_job(f"{JOB}\n[security]\nclip = 0x{'f' * 400}")
 
 
-_STRUCTS = (Job, Active, Group, ModelSpec, Training, Security, PartyFile, DataSource)
+_STRUCTS = (Job, Active, Group, ModelSpec, Task, Training, Security, PartyFile, DataSource)
 _KEYS = st.sampled_from(sorted({field.name for struct in _STRUCTS for field in msgspec.structs.fields(struct)}))
 _VALUES = st.recursive(
     st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.none(), st.dates()),
@@ -206,6 +226,15 @@ def _converts(value: Any, struct: type[msgspec.Struct]) -> bool:
 @given(_BROKEN, st.sampled_from([Job, PartyFile]))
 def test_a_misfit_is_told_exactly_where_msgspec_refuses(mapping: dict[str, Any], struct: type[msgspec.Struct]) -> None:
     assert (not list(misfits(mapping, struct))) == _converts(mapping, struct)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_VALUES | st.floats(), max_size=3) | _VALUES | st.just("balanced"))
+def test_a_value_of_two_types_is_told_exactly_where_msgspec_refuses(value: Any) -> None:
+    task = {"class_weights": value}
+    found = list(misfits(task, Task))
+    assert (not found) == _converts(task, Task)
+    assert all(one.key.startswith("class_weights[") == isinstance(value, list) for one in found)
 
 
 @settings(max_examples=150, deadline=None)

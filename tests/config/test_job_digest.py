@@ -53,6 +53,7 @@ CHANGES: dict[str, Any] = {
     "training": {"epochs": 11},
     "split": {"test": 0.25},
     "alignment": {"join": "left"},
+    "encoding": {"category_cap": 5},
     "security": {"word_bits": 16},
     "dropout": {"policy": "discard"},
     "simulation": {"drop_probability": 0.3},

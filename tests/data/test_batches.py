@@ -79,6 +79,28 @@ def test_the_same_people_are_held_out_in_any_row_order(random, stratified):
     assert people(one, "validation") == people(other, "validation")
 
 
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 2), min_size=8, max_size=40), st.randoms(use_true_random=False), st.integers(0, 3))
+def test_the_same_people_stand_in_the_same_batch_in_any_row_order(labels, random, epoch):
+    label_of = {f"id{i}": label for i, label in enumerate(labels)}
+    mixed = random.sample(sorted(label_of), len(label_of))
+    one, other = (split([label_of[i] for i in ids], ids=ids, validation=0.2) for ids in (list(label_of), mixed))
+    for kind in ("train", "validation", "test"):
+        assert one.count(kind) == other.count(kind)
+        for index in range(one.count(kind)):
+            here, there = (batches.rows(kind, epoch, index) for batches in (one, other))
+            assert one.ids_of(here) == other.ids_of(there)
+            np.testing.assert_array_equal(one.labels(here), other.labels(there))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 2), min_size=4, max_size=60), st.sampled_from([0.0, 0.3]))
+def test_training_rows_of_a_class_are_counted_whether_an_epoch_takes_them_or_not(labels, validation):
+    counts = split(labels, validation=validation, batch_size=4).class_rows(4)
+    rows = all_rows(split(labels, validation=validation, batch_size=1), "train")
+    assert counts == np.bincount([labels[row] for row in rows], minlength=4).tolist()
+
+
 def test_another_seed_holds_out_others():
     assert people(split([0] * 50), "test") != people(split([0] * 50, seed=b"other"), "test")
 
@@ -191,6 +213,7 @@ def test_ids_of_a_batch_leave_out_padding():
 def test_prediction_batches_have_no_other_kind_and_zero_labels():
     batches = TableBatches.for_prediction(2, ["a", "b", "c"], {}, seed=b"s")
     assert [batches.count(kind) for kind in KINDS] == [0, 0, 0, 2]
+    assert batches.class_rows(2) == [0, 0]
     np.testing.assert_array_equal(batches.labels(batches.rows("predict", 0, 0)), [0, 0])
 
 

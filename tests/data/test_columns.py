@@ -1,9 +1,11 @@
-"""Columns as one of the three kinds."""
+"""Columns as one of the kinds."""
+
+import datetime as dt
 
 import numpy as np
 import pytest
 
-from vfedsec.data.columns import kind_of, numbers, texts, truths
+from vfedsec.data.columns import kind_of, numbers, pixels, seconds, texts, truths
 from vfedsec.data.table import Table
 from vfedsec.errors import DataError
 
@@ -28,6 +30,12 @@ def table(values, kind=None):
         ([*map(str, range(9)), "n.a."], "numeric"),
         ([*map(str, range(8)), "n.a."], "categorical"),
         ([None, None], "numeric"),
+        (["2024-02-29", "2024-03-01 12:30", None], "date"),
+        (["2024-02-29", "soon"], "categorical"),
+        (["2024-02-30"], "categorical"),
+        (["20240229"], "numeric"),
+        ([dt.date(2024, 2, 29), None], "date"),
+        (np.zeros((2, 3, 3), np.uint8), "image"),
     ],
 )
 def test_a_kind_is_inferred_from_the_values(values, kind):
@@ -43,7 +51,7 @@ def test_texts_are_parsed_as_numbers():
 
 
 def test_numbers_read_as_texts_look_as_in_a_file():
-    assert texts(table([1.0, 2.5, None]), "x") == ["1", "2.5", None]
+    assert texts(table([1.0, 2.5, None]), "x").cells() == ["1", "2.5", None]
 
 
 def test_declared_booleans_may_be_digits_and_letters():
@@ -79,3 +87,65 @@ def test_one_text_among_numbers_is_refused_and_the_way_out_told():
         numbers(table(cells), "x")
     with pytest.raises(DataError, match=r"data row 31: a numeric column holds a text$"):
         numbers(table(cells, "numeric"), "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1970-01-01", 0),
+        ("1970-01-02T00:00", 86400),
+        ("1970-01-01 00:00:01.5", 1.5),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1970-01-01 00:00:00Z", 0),
+        ("1969-12-31", -86400),
+    ],
+)
+def test_iso_texts_are_read_as_dates(text, found):
+    np.testing.assert_array_equal(seconds(table([text, None]), "x"), [found, np.nan])
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-13-01", "01.02.2024", "2024-W01-1", "2024-02-30", "0000-01-01", "2024-01-01 25:00"]
+)
+def test_what_is_no_date_is_refused_with_its_row(text):
+    with pytest.raises(DataError, match="column 'x', data row 2: a date column holds something else than ISO dates"):
+        seconds(table(["2024-01-01", text], "date"), "x")
+
+
+def test_dates_read_as_texts_look_as_in_a_file():
+    column = table([dt.date(2024, 2, 3), dt.datetime(2024, 2, 3, 4, 5), None], "categorical")
+    assert texts(column, "x").cells() == ["2024-02-03", "2024-02-03 04:05:00", None]
+
+
+def test_dates_are_no_numbers():
+    with pytest.raises(DataError, match="column 'x': a numeric column holds dates"):
+        numbers(table([dt.date(2024, 2, 3)], "numeric"), "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "message"),
+    [
+        ([1, 2], "image", "the kind is declared image, and the column is no array of pixels"),
+        (
+            np.zeros((2, 3, 3), np.uint8),
+            "numeric",
+            "the kind is declared numeric, and the column is an array of pixels",
+        ),
+    ],
+)
+def test_pixels_are_pixels_whatever_is_declared(values, kind, message):
+    with pytest.raises(DataError, match=message):
+        kind_of(table(values, kind), "x")
+
+
+def test_what_holds_no_pixels_is_not_read_as_such():
+    with pytest.raises(DataError, match="the column is no array of pixels"):
+        pixels(table(["a"]), "x")
+
+
+@pytest.mark.parametrize("pixel", [np.nan, np.inf, -2e6])
+def test_a_pixel_that_is_no_sensible_number_is_refused_with_its_row(pixel):
+    images = np.zeros((3, 2, 2), np.float32)
+    images[1, 0, 1] = pixel
+    with pytest.raises(DataError, match="column 'x', data row 2: a pixel is no number"):
+        pixels(table(images), "x")

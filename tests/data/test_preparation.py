@@ -1,5 +1,6 @@
 """The conversation before the first round, both ends together."""
 
+import os
 from collections import deque
 from dataclasses import dataclass
 
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vfedsec.config.job import Active, Alignment, Group, Job, ModelSpec, Split, Task, Training
-from vfedsec.data.encoding import Encoder, merge, summarise
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, GroupSummary, write
+from vfedsec.data.encoding import Encoder
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, write
 from vfedsec.data.preparation import ActivePreparation, PassivePreparation, first_holders
+from vfedsec.data.summaries import ToldKind, merge, summarise
 from vfedsec.data.table import Table
 from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import ABSENT_ROW
@@ -56,7 +58,7 @@ def preparations(the_job, tables=TABLES):
     result = {"shop": ActivePreparation(the_job, tables["shop"], b"shop", Built)}
     for party in the_job.passive_parties:
         seed = party.encode()
-        result[party] = PassivePreparation(the_job, party, tables[party], seed, Built)
+        result[party] = PassivePreparation(the_job, party, tables[party], seed, Built, os.urandom)
     return result
 
 
@@ -160,6 +162,43 @@ def test_targets_of_a_regression_decide_nothing_of_who_is_held_out():
     assert held_out[0] == held_out[1]
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_rows_in_any_table_decides_nothing_of_splits_and_batches(random):
+    ids = [f"id{row}" for row in range(40)]
+
+    def table(party, column, known, mixed):
+        numbers = [int(i[2:]) for i in (random.sample(known, len(known)) if mixed else known)]
+        label = [number % 3 == 0 for number in numbers] if party == "shop" else None
+        return Table.from_columns(party, [f"id{number}" for number in numbers], {column: numbers}, label=label)
+
+    def batches_of(*, mixed):
+        tables = {
+            "shop": table("shop", "spend", ids, mixed),
+            "b1": table("b1", "income", ids[:20], mixed),
+            "b2": table("b2", "income", ids[15:], mixed),
+            "post": table("post", "town", ids[3:], mixed),
+        }
+        the_job = job(training=Training(batch_size=4), split=Split(test=0.2, validation=0.2))
+        batches = finished(the_job, tables)[1]
+        return {
+            (kind, epoch, index): batches.ids_of(batches.rows(kind, epoch, index))
+            for kind in ("train", "validation", "test")
+            for epoch in range(2)
+            for index in range(batches.count(kind))
+        }
+
+    assert batches_of(mixed=False) == batches_of(mixed=True)
+
+
+def test_passive_parties_decide_nothing_of_splits_and_batches():
+    found = []
+    for changes in ({}, {"post": Table.from_columns("post", list("zxc"), {"town": list("ABC")})}):
+        _, batches = finished(job("left"), TABLES | changes)
+        found.append([batches.ids_of(batches.rows(kind, 0, 0)) for kind in ("train", "validation", "test")])
+    assert found[0] == found[1]
+
+
 def test_the_order_of_letters_makes_no_difference():
     (one, first), (other, second) = finished(job()), finished(job(), order=deque.pop)
     for party in one:
@@ -172,7 +211,7 @@ def test_a_passive_partys_order_is_its_secret():
     table = Table.from_columns("post", ids, {"town": list(map(str, range(50)))})
     orders = [Encoder(summarise(table, ["town"])).transform(table)[:, 0].tolist()]
     for seed in (b"one", b"two"):
-        party = PassivePreparation(job(), "post", table, seed, Built)
+        party = PassivePreparation(job(), "post", table, seed, Built, os.urandom)
         party.receive("shop", preparations(job())["shop"].begin()[0][1])
         orders.append(party.finish(b"")[0].features[:, 0].tolist())
     assert len(set(map(tuple, orders))) == 3
@@ -234,22 +273,22 @@ def test_columns_that_do_not_merge_are_refused():
 
 
 def test_the_active_party_cannot_finish_without_every_reply():
-    with pytest.raises(DataError, match="party shop never got the letter of b1, b2, post"):
+    with pytest.raises(DataError, match="party shop never got the letters of b1, b2, post"):
         preparations(job())["shop"].finish(b"")
 
 
 def test_a_passive_party_cannot_finish_without_its_letters():
-    with pytest.raises(DataError, match="party b1 never got the letter of shop, b2"):
+    with pytest.raises(DataError, match="party b1 never got the letters of shop, b2"):
         preparations(job())["b1"].finish(b"")
 
 
 def test_a_party_outside_the_job_is_refused():
     with pytest.raises(LocalProtocolError, match="stranger is in no group"):
-        PassivePreparation(job(), "stranger", TABLES["post"], b"", Built)
+        PassivePreparation(job(), "stranger", TABLES["post"], b"", Built, os.urandom)
 
 
-def summary_letter(party="b2", column="income"):
-    return write(GroupSummary(summarise(TABLES[party], [column])))
+def kinds_letter(*kinds):
+    return write(GroupKinds([ToldKind(kind=kind) for kind in kinds], bytes(32)))
 
 
 REQUEST = write(AlignmentRequest(b""))
@@ -260,12 +299,12 @@ REPLY = write(AlignmentReply(b"", b""))
     ("receiver", "sender", "letter"),
     [
         ("shop", "b1", REQUEST),
-        ("shop", "b1", summary_letter()),
+        ("shop", "b1", kinds_letter("numeric")),
         ("shop", "stranger", REPLY),
         ("b1", "b2", REQUEST),
         ("b1", "shop", REPLY),
-        ("b1", "shop", summary_letter()),
-        ("b1", "post", summary_letter()),
+        ("b1", "shop", kinds_letter("numeric")),
+        ("b1", "post", kinds_letter("numeric")),
     ],
 )
 def test_a_letter_from_the_wrong_party_is_refused(receiver, sender, letter):
@@ -298,50 +337,12 @@ def test_every_alignment_has_secret_exponents_of_its_own():
     assert replies[0] != replies[1]
 
 
-@pytest.mark.parametrize("sender", ["b1", "b2"])
-def test_a_second_summary_is_refused(sender):
-    party = preparations(job())["b1"]
-    party.receive("b2", summary_letter())
-    with pytest.raises(RemoteProtocolError, match=f"{sender} sent GroupSummary twice"):
-        party.receive(sender, summary_letter())
-
-
 def test_a_refused_request_leaves_the_party_unaligned():
     party = preparations(job())["b1"]
     with pytest.raises(RemoteProtocolError):
         party.receive("shop", REQUEST)
-    with pytest.raises(DataError, match="never got the letter of shop"):
+    with pytest.raises(DataError, match="never got the letters of shop"):
         party.finish(b"")
-
-
-def kinds_letter(*kinds):
-    return write(GroupKinds(list(kinds)))
-
-
-def test_nothing_of_a_column_is_told_before_its_kinds_go_together():
-    """A column of numbers, read as categories because of decimal commas, must not go to a peer value by value."""
-    commas = Table.from_columns("b1", list("dqa"), {"income": ["4,0", "9,9", "1,0"]})
-    parties = preparations(job(), TABLES | {"b1": commas})
-    sent = [body for _, body in parties["b1"].begin()]
-    with pytest.raises(DataError, match="column 'income' is categorical for b1, numeric for b2: declare its kind"):
-        sent += parties["b1"].receive("b2", parties["b2"].begin()[0][1])
-    assert not any(text in body for body in sent for text in (b"4,0", b"9,9", b"1,0"))
-
-
-def test_summaries_go_out_once_all_kinds_are_known():
-    names = ("b1", "b2", "b3")
-    group = Group(name="banks", parties=names, columns=("income",))
-    party = PassivePreparation(job(groups=(group,)), "b1", TABLES["b1"], b"", Built)
-    assert party.receive("b2", kinds_letter("numeric")) == []
-    assert [to for to, _ in party.receive("b3", kinds_letter(None))] == ["b2", "b3"]
-    with pytest.raises(RemoteProtocolError, match="b2 sent GroupKinds twice"):
-        party.receive("b2", kinds_letter("numeric"))
-
-
-@pytest.mark.parametrize("kinds", [[], ["numeric", "numeric"]])
-def test_kinds_of_other_columns_are_refused(kinds):
-    with pytest.raises(RemoteProtocolError, match="b2 told the kinds of other columns than those of banks"):
-        preparations(job())["b1"].receive("b2", kinds_letter(*kinds))
 
 
 @pytest.mark.parametrize(("column", "label"), [(["1", "2"] * 10 + ["x"], "0"), (range(21), "maybe")])
@@ -353,20 +354,14 @@ def test_the_active_partys_table_is_read_before_anything_is_sent(column, label):
         ActivePreparation(job(), table, b"", Built)
 
 
-def test_a_summary_of_other_columns_is_refused():
-    letter = summary_letter("post", "town")
-    with pytest.raises(RemoteProtocolError, match="b2 summarised other columns than those of banks"):
-        preparations(job())["b1"].receive("b2", letter)
-
-
-def summary_with(**change):
-    honest = {"name": "income", "kind": "numeric", "count": 3, "missing": 0}
-    letter = {"type": "GroupSummary", "columns": [honest | change]}
+def kinds_with(**change):
+    told = {"kind": "numeric", "shape": [], "pixel": ""}
+    letter = {"type": "GroupKinds", "columns": [told | change], "seed": bytes(32)}
     return msgspec.msgpack.encode(letter)
 
 
 def test_the_letter_that_is_changed_below_is_accepted_unchanged():
-    assert preparations(job())["b1"].receive("b2", summary_with()) == []
+    assert preparations(job())["b1"].receive("b2", kinds_with())
 
 
 @pytest.mark.parametrize(
@@ -376,13 +371,14 @@ def test_the_letter_that_is_changed_below_is_accepted_unchanged():
         b"\xc1",
         b"\x81\xa4type\xa1\xff",
         b"\x91" * 5000,
-        b"\x82\xa1a" + b"\x91" * 5000 + b"\xc0\xa4type\xacGroupSummary",
-        summary_with()[:-1],
-        summary_with() + b"\x00",
-        summary_with(count=-1),
-        summary_with(mean=float("nan")),
-        summary_with(surprise=1),
-        msgspec.msgpack.encode({"type": "GroupSummary", "columns": [], "surprise": 1}),
+        b"\x82\xa1a" + b"\x91" * 5000 + b"\xc0\xa4type\xaaGroupKinds",
+        kinds_with()[:-1],
+        kinds_with() + b"\x00",
+        kinds_with(kind="odd"),
+        kinds_with(shape=[-1]),
+        kinds_with(shape=["a"]),
+        msgspec.msgpack.encode({"type": "GroupKinds", "columns": [], "seed": bytes(32), "surprise": 1}),
+        msgspec.msgpack.encode({"type": "GroupKinds", "columns": [], "seed": bytes(31)}),
         msgspec.msgpack.encode({"type": "Surprise"}),
     ],
 )
@@ -394,7 +390,7 @@ def test_a_malformed_letter_is_refused(letter):
 ALIGN_PARTIES = preparations(job())
 GENUINE = (
     ("b1", "shop", ALIGN_PARTIES["shop"].begin()[0][1]),
-    ("b1", "b2", summary_letter()),
+    ("b1", "b2", kinds_letter("numeric")),
     ("shop", "b1", ALIGN_PARTIES["b1"].receive("shop", ALIGN_PARTIES["shop"].begin()[0][1])[0][1]),
 )
 

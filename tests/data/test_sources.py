@@ -3,10 +3,23 @@
 import pytest
 
 from vfedsec.config.party import DataSource, PartyFile
+from vfedsec.data.cells import Dates, Texts
 from vfedsec.data.sources import load
 from vfedsec.errors import DataError
 
 CLIENTS = "id,age,town,sold\nc1,30,Ulm,1\nc2,NA,,0\n"
+
+
+def cells(table):
+    """Every column as plain values, `None` where missing."""
+    return {name: plain(column) for name, column in table.columns.items()}
+
+
+def plain(column):
+    if isinstance(column, Texts):
+        return column.cells()
+    values = column.seconds if isinstance(column, Dates) else column
+    return [None if value != value else value for value in values.tolist()]
 
 
 @pytest.fixture
@@ -22,9 +35,9 @@ def read(tmp_path):
 
 def test_ids_columns_and_label_are_read(read):
     table = read(CLIENTS)
-    assert (table.ids, table.columns, table.label) == (
+    assert (table.ids, cells(table), table.label) == (
         ["c1", "c2"],
-        {"age": ["30", None], "town": ["Ulm", None]},
+        {"age": [30.0, None], "town": ["Ulm", None]},
         ["1", "0"],
     )
 
@@ -47,16 +60,16 @@ def test_a_kind_of_a_column_that_is_not_there_is_refused(read):
 
 
 def test_missing_tokens_are_the_party_files(read):
-    assert read(CLIENTS, missing=("Ulm",)).columns == {"age": ["30", "NA"], "town": [None, None]}
+    assert cells(read(CLIENTS, missing=("Ulm",))) == {"age": ["30", "NA"], "town": [None, None]}
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found_in_the_header(read, delimiter):
-    assert read(CLIENTS.replace(",", delimiter)).columns["age"] == ["30", None]
+    assert cells(read(CLIENTS.replace(",", delimiter)))["age"] == [30.0, None]
 
 
 def test_space_around_a_column_name_does_not_count(read):
-    assert read(CLIENTS.replace(",", " , ")).columns == read(CLIENTS).columns
+    assert cells(read(CLIENTS.replace(",", " , "))) == cells(read(CLIENTS))
 
 
 def test_a_delimiter_inside_quotes_does_not_count(read):
@@ -70,11 +83,11 @@ def test_a_byte_order_mark_makes_no_difference(read, encoding):
 
 def test_blank_lines_and_windows_line_ends_make_no_difference(read):
     text = "\r\n" + CLIENTS.replace("\n", "\r\n") + "\r\n"
-    assert read(text).columns == read(CLIENTS).columns
+    assert cells(read(text)) == cells(read(CLIENTS))
 
 
 def test_a_quoted_cell_may_span_lines(read):
-    assert read('id,town\nc1,"a\nb"\n', ["town"], with_label=False).columns["town"] == ["a\nb"]
+    assert read('id,town\nc1,"a\nb"\n', ["town"], with_label=False).columns["town"].cells() == ["a\nb"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +96,10 @@ def test_a_quoted_cell_may_span_lines(read):
         ("", "clients.csv: the file is empty"),
         ("\n\n", "the file is empty"),
         ("id,age,town,sold\n", "a header and no rows"),
-        ("key,age,town,sold\n1,2,3,4\n", "column 'id': there is no such column; the file has"),
+        (
+            "key,age,town,sold\n1,2,3,4\n",
+            "column 'id': there is no such column; there are ['key', 'age', 'town', 'sold']",
+        ),
         ("id,age,sold\n1,2,1\n", "clients.csv, column 'town': there is no such column"),
         ("id,age,town\n1,2,3\n", "column 'sold': there is no such column"),
         ("id,age,age,town,sold\n1,2,3,4,1\n", "column 'age': the header names this column 2 times"),
@@ -94,7 +110,7 @@ def test_a_quoted_cell_may_span_lines(read):
         ("id,age,town,sold\n1,2,3,1\n2,2,3,\n", "data row 2: the label is missing"),
         (b"id,age,town,sold\n1,2,3,1\n2,\xff,3,1\n", "clients.csv: line 3 is not UTF-8 text"),
         ("id,age,town,sold\n1,\0,3,1\n", "clients.csv: the file holds zero bytes"),
-        ('id,age,town,sold\n1,"2"x,3,1\n', "line 2 is not valid CSV"),
+        ('id,age,town,sold\n1,"2"x,3,1\n', "data row 1: the row is not valid CSV: a quote is out of place"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place(read, content, message):

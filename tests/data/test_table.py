@@ -1,9 +1,12 @@
 """Tables in memory."""
 
+import datetime as dt
+
 import numpy as np
 import pytest
 
-from vfedsec.data.table import Table, number_text
+from vfedsec.data.cells import number_text
+from vfedsec.data.table import Table
 from vfedsec.errors import DataError
 
 
@@ -22,24 +25,24 @@ def test_an_integer_array_becomes_floats():
 
 
 def test_texts_keep_their_cells_and_none():
-    assert table(town=["a", None, "b"]).column("town") == ["a", None, "b"]
+    assert table(town=["a", None, "b"]).column("town").cells() == ["a", None, "b"]
 
 
 @pytest.mark.parametrize("values", [[True, False, None], np.array([True, False, None])])
 def test_booleans_become_words(values):
-    assert table(member=values).column("member") == ["true", "false", None]
+    assert table(member=values).column("member").cells() == ["true", "false", None]
 
 
 def test_a_numpy_boolean_array_becomes_words():
-    assert table(member=np.array([True, False])).column("member") == ["true", "false"]
+    assert table(member=np.array([True, False])).column("member").cells() == ["true", "false"]
 
 
 def test_a_mixture_of_texts_and_numbers_becomes_texts():
-    assert table(code=["A", 7, 1.5, None]).column("code") == ["A", "7", "1.5", None]
+    assert table(code=["A", 7, 1.5, None]).column("code").cells() == ["A", "7", "1.5", None]
 
 
 def test_a_column_of_nothing_but_missing_values_is_accepted():
-    assert table(age=[None, None]).column("age") == [None, None]
+    assert table(age=[None, None]).column("age").cells() == [None, None]
 
 
 def test_integer_ids_become_texts():
@@ -98,3 +101,31 @@ def test_whole_numbers_are_written_without_a_point(value, text):
 def test_a_column_with_several_values_a_row_is_refused():
     with pytest.raises(DataError, match=r"party bank, memory, column 'x': a column has one value a row, not 2 axes"):
         Table.from_columns("bank", ["1", "2"], {"x": np.zeros((2, 3))})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.date(1970, 1, 2), None],
+        [dt.datetime(1970, 1, 2), None],
+        [dt.datetime(1970, 1, 2, tzinfo=dt.UTC), None],
+        np.array(["1970-01-02", "NaT"], "datetime64[D]"),
+    ],
+)
+def test_dates_become_seconds(values):
+    np.testing.assert_array_equal(table(since=values).column("since").seconds, [86400, np.nan])
+
+
+def test_dates_among_texts_are_texts():
+    assert table(x=[dt.date(2024, 2, 3), "soon"]).column("x").cells() == ["2024-02-03", "soon"]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 3), (2, 3, 3, 1)])
+def test_an_array_of_images_is_kept_as_it_is(shape):
+    images = np.zeros(shape, np.uint8)
+    assert table(image=images).column("image") is images
+
+
+def test_a_label_is_no_date():
+    with pytest.raises(DataError, match="column 'label': a label is a number or a text"):
+        Table.from_columns("bank", ["a"], {}, label=[dt.date(2024, 1, 1)])

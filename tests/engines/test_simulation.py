@@ -52,6 +52,43 @@ def test_every_task_is_trained_evaluated_and_predicted(task):
     assert np.isfinite(list(federation.simulation.aggregator.evaluations[-1].metrics.values())).all()
 
 
+def rare_rows(job):
+    """Rows of which one in ten is positive, and the features say little."""
+    rows = rows_of(job, rows=400)
+    labels = rows[ACTIVE].batches._labels
+    labels[:400] = rows[ACTIVE].features[:, 0] + np.random.default_rng(2).normal(size=400) > 1.8
+    assert 0.05 < labels[:400].mean() < 0.2
+    return rows
+
+
+def weighted_run(class_weights, mode="secure"):
+    job = with_task(job_of((2, 1), rounds=60, mode=mode), class_weights=class_weights)
+    federation = Federation(job, rare_rows(job), watched=False)
+    federation.simulation.train()
+    return federation.simulation
+
+
+def test_balancing_is_training_with_the_weights_that_balance():
+    batches = rare_rows(job_of((2, 1)))[ACTIVE].batches
+    rows = batches.class_rows(2)
+    assert sum(rows) == 300
+    balanced = weighted_run("balanced")
+    listed = weighted_run(tuple(300 / (2 * count) for count in rows))
+    assert balanced.aggregator._top.dump() == listed.aggregator._top.dump()
+    assert balanced.aggregator.evaluations == listed.aggregator.evaluations
+
+
+def test_balanced_classes_find_more_of_the_rare_one():
+    found = {weights: np.array(list(weighted_run(weights).predict().values())) for weights in (None, "balanced")}
+    assert found["balanced"].mean() > found[None].mean() + 0.1
+
+
+def test_weights_of_one_train_as_no_weights():
+    plain, ones = (weighted_run(weights, mode="insecure-plain") for weights in (None, (1.0, 1.0)))
+    assert ones.aggregator._top.dump() == plain.aggregator._top.dump()
+    assert ones.aggregator.evaluations == plain.aggregator.evaluations
+
+
 def test_predictions_are_known_to_the_active_party_by_id():
     outputs = trained(job_of()).simulation.predict()
     assert set(outputs) == {f"person-{number}" for number in range(160)}

@@ -75,6 +75,24 @@ def test_pooled_training_uses_the_momentum_of_the_job() -> None:
     assert pooled.metrics != train_pooled(faultless(), rows).metrics
 
 
+@pytest.mark.parametrize("class_weights", ["balanced", (0.5, 4.0)])
+def test_pooled_training_weighs_classes_as_the_federation_does(class_weights: Any) -> None:
+    job = faultless()
+    task = msgspec.structs.replace(job.task, class_weights=class_weights)
+    weighted = msgspec.structs.replace(job, task=task)
+    rows = rows_of(job, held=1.0)
+    own = rows[job.active.party].batches
+    assert isinstance(own, TableBatches)
+    assert own._labels is not None
+    own._labels[:80] = 0  # otherwise there would be nothing to balance
+    federated, pooled = Simulation.from_prepared(weighted, rows).train(), train_pooled(weighted, rows)
+    assert pooled.metrics == pytest.approx(federated.metrics, abs=1e-4)
+    for train in (train_pooled, train_alone):
+        assert train(weighted, rows).metrics["log_loss"] != pytest.approx(
+            train(job, rows).metrics["log_loss"], abs=5e-3
+        )
+
+
 def test_both_baselines_take_the_rounds_of_the_job() -> None:
     job = faultless()
     rows = rows_of(job)

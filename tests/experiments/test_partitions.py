@@ -59,6 +59,23 @@ def write(partition: Partition, dataset: TableDataset | ImageDataset, folder: Pa
     return [*write_texts(partition, folder), *write_tables(partition, dataset, folder)]
 
 
+def told_widths(partition: Partition) -> dict[str, int]:
+    """How wide the comments in the jobs say that every party's table is."""
+    return {party: input_width(partition, partition.jobs[0], held) for party, held in partition.holdings.items()}
+
+
+def widths(name: str, folder: Path) -> dict[str, int]:
+    """How wide every party's table is once it is encoded, as a simulation finds it."""
+    list(write_texts(PARTITIONS[name], folder))
+    path = folder / f"{PARTITIONS[name].jobs[0].file}.toml"
+    job = load_job(path)
+    own = party_files(job, path).items()
+    return {
+        party: one.width
+        for party, one in encoders(job, {party: table_of(job, party, *file) for party, file in own}).items()
+    }
+
+
 # -- the files that stand in the repository --
 
 
@@ -216,6 +233,13 @@ def test_the_slices_put_together_are_the_images(name: str, tmp_path: Path) -> No
     assert labels == dataset.labels
 
 
+@pytest.mark.parametrize("name", ["emnist-4", "fashion-mnist-8"])
+def test_slices_are_read_as_wide_as_the_jobs_say(name: str, tmp_path: Path) -> None:
+    partition = PARTITIONS[name]
+    write(partition, made_up(partition), tmp_path)
+    assert widths(name, tmp_path) == told_widths(partition)
+
+
 @pytest.mark.parametrize("name", ["bank", "emnist-4"])
 def test_the_same_data_set_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     first, second = (write(PARTITIONS[name], made_up(PARTITIONS[name]), tmp_path / folder) for folder in ("one", "two"))
@@ -265,18 +289,6 @@ def test_a_file_that_was_not_finished_is_not_there(
 # -- with the published data sets, where they are --
 
 
-def widths(name: str, folder: Path) -> dict[str, int]:
-    """How wide every party's table is once it is encoded, as a simulation finds it."""
-    list(write_texts(PARTITIONS[name], folder))
-    path = folder / f"{PARTITIONS[name].jobs[0].file}.toml"
-    job = load_job(path)
-    own = party_files(job, path).items()
-    return {
-        party: one.width
-        for party, one in encoders(job, {party: table_of(job, party, *file) for party, file in own}).items()
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("bank", [57, 3, 3, 20, 20]), ("adult", [27, 63, 63, 16, 16])],
@@ -291,8 +303,7 @@ def test_encoded_tables_are_as_wide_as_in_the_paper(name: str, expected: list[in
 def test_encoded_tables_are_as_wide_as_the_jobs_say(name: str, tmp_path: Path) -> None:
     partition = PARTITIONS[name]
     list(write_tables(partition, published(partition.known.key), tmp_path))
-    told = {party: input_width(partition, partition.jobs[0], holding) for party, holding in partition.holdings.items()}
-    assert widths(name, tmp_path) == told
+    assert widths(name, tmp_path) == told_widths(partition)
 
 
 @pytest.mark.parametrize("name", ["emnist-4", "fashion-mnist-8"])

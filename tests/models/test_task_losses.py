@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.utils.class_weight import compute_class_weight
+from torch.nn import functional
 
 from vfedsec.config.job import Task
 from vfedsec.errors import ConfigError
-from vfedsec.models.tasks import build_task_loss, load_custom_loss
+from vfedsec.models.tasks import balanced_weights, build_task_loss, load_custom_loss
 
 BINARY, REGRESSION = Task(kind="binary"), Task(kind="regression")
 MULTICLASS = Task(kind="multiclass", classes=("a", "b", "c"))
 TASKS = [BINARY, MULTICLASS, REGRESSION]
+CLASSIFICATIONS = st.sampled_from([BINARY, MULTICLASS])
+WEIGHT = st.floats(0.125, 8, width=32)
 EVERY_TASK = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
 
 
@@ -32,9 +37,24 @@ def labels_of(task: Task, rows: int, seed: int = 0) -> np.ndarray:
     return rng.integers(0, len(task.classes) or 2, rows).astype(np.float32)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.sampled_from(TASKS), st.integers(1, 9), st.integers(0, 99), st.sampled_from([1.0, 50.0]))
-def test_the_closed_form_is_what_autograd_finds(task: Task, rows: int, seed: int, scale: float) -> None:
+def weighted(task: Task, weights: list[float]) -> Task:
+    """The first weights, one a class."""
+    return msgspec.structs.replace(task, class_weights=tuple(weights[: task.class_count]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(TASKS),
+    st.integers(1, 9),
+    st.integers(0, 99),
+    st.sampled_from([1.0, 50.0]),
+    st.none() | st.lists(st.just(0.0) | WEIGHT, min_size=3, max_size=3),
+)
+def test_the_closed_form_is_what_autograd_finds(
+    task: Task, rows: int, seed: int, scale: float, weights: list[float] | None
+) -> None:
+    if weights and task.class_count:
+        task = weighted(task, weights)
     loss = build_task_loss(task)
     outputs = outputs_of(task, rows, seed, scale).requires_grad_()
     targets = loss.targets(labels_of(task, rows, seed))
@@ -49,6 +69,123 @@ def test_the_loss_is_the_mean_over_rows() -> None:
     outputs = torch.tensor([[1.0], [4.0]])
     loss = build_task_loss(REGRESSION)
     assert loss.loss(outputs, loss.targets(np.array([0.0, 2.0], dtype=np.float32))) == 2.5
+
+
+# -- weights of classes --
+
+
+@settings(max_examples=40, deadline=None)
+@given(CLASSIFICATIONS, st.integers(1, 9), st.integers(0, 99), st.lists(WEIGHT, min_size=3, max_size=3))
+def test_a_weighted_loss_is_torchs_by_the_number_of_rows(
+    task: Task, rows: int, seed: int, weights: list[float]
+) -> None:
+    outputs, labels = outputs_of(task, rows, seed), labels_of(task, rows, seed)
+    loss = build_task_loss(weighted(task, weights))
+    found = loss.loss(outputs, loss.targets(labels))
+    numbers, by_class = torch.from_numpy(labels), torch.tensor(weights)
+    if task is BINARY:
+        by_row = by_class[numbers.long()]
+        expected = functional.binary_cross_entropy_with_logits(outputs[:, 0], numbers, by_row)
+    else:
+        expected = functional.cross_entropy(outputs, numbers.long(), by_class, reduction="sum") / rows
+    torch.testing.assert_close(found, expected)
+
+
+def log_losses(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Of each row, in double precision and nothing of torch; two classes have a logit of 0 and one of their own."""
+    logits = np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
+    right = logits[np.arange(len(labels)), labels.astype(int)]
+    return np.log(np.exp(logits).sum(axis=1)) - right
+
+
+@settings(max_examples=20, deadline=None)
+@given(CLASSIFICATIONS, st.integers(1, 6), st.integers(0, 99), st.lists(WEIGHT, min_size=3, max_size=3))
+def test_the_gradient_of_a_weighted_loss_is_that_of_finite_differences(
+    task: Task, rows: int, seed: int, weights: list[float]
+) -> None:
+    outputs, labels = outputs_of(task, rows, seed), labels_of(task, rows, seed)
+    loss = build_task_loss(weighted(task, weights))
+    _, gradient = loss.loss_and_gradient(outputs, loss.targets(labels))
+
+    def weighted_mean(numbers: np.ndarray) -> float:
+        return float((np.array(weights)[labels.astype(int)] * log_losses(numbers, labels)).sum() / rows)
+
+    at, step = outputs.numpy().astype(np.float64), 1e-5
+    for place in np.ndindex(at.shape):
+        shift = np.zeros_like(at)
+        shift[place] = step
+        slope = (weighted_mean(at + shift) - weighted_mean(at - shift)) / (2 * step)
+        assert float(gradient[place]) == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(CLASSIFICATIONS, st.integers(1, 9), st.integers(0, 99))
+def test_weights_of_one_are_no_weights(task: Task, rows: int, seed: int) -> None:
+    outputs, labels = outputs_of(task, rows, seed), labels_of(task, rows, seed)
+    plain, ones = build_task_loss(task), build_task_loss(weighted(task, [1.0] * 3))
+    targets = plain.targets(labels)
+    (loss, gradient), (same_loss, same_gradient) = (one.loss_and_gradient(outputs, targets) for one in (plain, ones))
+    assert torch.equal(gradient, same_gradient)
+    torch.testing.assert_close(loss, same_loss)
+    assert torch.equal(plain.predict(outputs), ones.predict(outputs))
+
+
+@settings(max_examples=30, deadline=None)
+@given(CLASSIFICATIONS, st.integers(0, 99), st.lists(WEIGHT, min_size=3, max_size=3), WEIGHT)
+def test_scaled_weights_scale_the_loss(task: Task, seed: int, weights: list[float], factor: float) -> None:
+    outputs, labels = outputs_of(task, 7, seed), labels_of(task, 7, seed)
+    one, other = (build_task_loss(weighted(task, [by * w for w in weights])) for by in (1.0, factor))
+    targets = one.targets(labels)
+    for found, scaled in zip(
+        one.loss_and_gradient(outputs, targets), other.loss_and_gradient(outputs, targets), strict=True
+    ):
+        torch.testing.assert_close(found * factor, scaled)
+
+
+@settings(max_examples=30, deadline=None)
+@given(CLASSIFICATIONS, st.integers(0, 99), st.lists(WEIGHT, min_size=3, max_size=3))
+def test_the_weighted_loss_of_all_rows_is_the_mean_of_their_batches(
+    task: Task, seed: int, weights: list[float]
+) -> None:
+    """So that steps by the batch follow the loss over all rows, whatever classes a batch holds."""
+    outputs, loss = outputs_of(task, 12, seed), build_task_loss(weighted(task, weights))
+    targets = loss.targets(labels_of(task, 12, seed))
+    batches = [loss.loss(outputs[start : start + 4], targets[start : start + 4]) for start in (0, 4, 8)]
+    torch.testing.assert_close(torch.stack(batches).mean(), loss.loss(outputs, targets))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60))
+def test_classes_are_balanced_as_scikit_learn_does(labels: list[int]) -> None:
+    occurring = sorted(set(labels))
+    weights = balanced_weights(np.bincount(labels, minlength=5).tolist())
+    expected = compute_class_weight("balanced", classes=np.array(occurring), y=labels)
+    assert [weights[label] for label in occurring] == pytest.approx(expected.tolist())
+    assert np.mean([weights[label] for label in labels]) == pytest.approx(1)
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(1, 5))
+def test_balanced_classes_weigh_alike(rows: int, classes: int) -> None:
+    assert balanced_weights([rows] * classes) == (1.0,) * classes
+
+
+def test_a_class_without_rows_weighs_nothing_and_is_not_counted() -> None:
+    assert balanced_weights([30, 0, 10]) == (40 / (2 * 30), 0.0, 40 / (2 * 10))
+    assert balanced_weights([0, 7]) == (0.0, 1.0)
+
+
+def test_a_balanced_task_weighs_by_the_rows_of_its_classes() -> None:
+    outputs, labels = outputs_of(MULTICLASS, 6), labels_of(MULTICLASS, 6)
+    balanced = build_task_loss(msgspec.structs.replace(MULTICLASS, class_weights="balanced"), [6, 2, 1])
+    listed = build_task_loss(weighted(MULTICLASS, [9 / 18, 9 / 6, 9 / 3]))
+    targets = listed.targets(labels)
+    for one, other in zip(
+        balanced.loss_and_gradient(outputs, targets), listed.loss_and_gradient(outputs, targets), strict=True
+    ):
+        assert torch.equal(one, other)
+
+
+# -- predictions --
 
 
 def test_binary_predictions_are_probabilities_of_the_positive_class() -> None:

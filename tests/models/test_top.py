@@ -24,7 +24,9 @@ KINDS = ["binary", "multiclass", "regression"]
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
 
-def job_of(kind: str = "binary", loss: str = "", fusion: str = "concat", **parts: Any) -> Job:
+def job_of(
+    kind: str = "binary", loss: str = "", fusion: str = "concat", class_weights: Any = None, **parts: Any
+) -> Job:
     classes = tuple("abcd") if kind == "multiclass" else ()
     return Job(
         name="job",
@@ -33,7 +35,7 @@ def job_of(kind: str = "binary", loss: str = "", fusion: str = "concat", **parts
             Group(name="one", parties=("p",), columns=("x",), width=3),
             Group(name="two", parties=("q",), columns=("y",), width=2 if fusion == "concat" else 3),
         ),
-        task=Task(kind=kind, classes=classes, loss=loss),
+        task=Task(kind=kind, classes=classes, loss=loss, class_weights=class_weights),
         fusion=Fusion(kind=fusion),
         **parts,
     )
@@ -95,25 +97,33 @@ class Reference:
         return norm(rows) if self.job.top.batch_norm else rows
 
     def _loss(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        weights = self.job.task.class_weights
+        by_class = None if weights is None else torch.tensor(weights)
         if self.job.task.kind == "multiclass":
-            return functional.cross_entropy(outputs, labels.long())
+            return functional.cross_entropy(outputs, labels.long(), by_class, reduction="sum") / len(labels)
         if self.job.task.kind == "binary":
-            return functional.binary_cross_entropy_with_logits(outputs.squeeze(1), labels)
+            by_row = None if by_class is None else by_class[labels.long()]
+            return functional.binary_cross_entropy_with_logits(outputs.squeeze(1), labels, by_row)
         return functional.mse_loss(outputs.squeeze(1), labels)
 
 
-@settings(max_examples=60, deadline=None)
+WEIGHTS = {"binary": (0.25, 3.0), "multiclass": (0.5, 2.0, 0.0, 4.0), "regression": None}
+
+
+@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(KINDS),
+    st.booleans(),
     st.builds(Top, batch_norm=st.booleans(), activation=st.sampled_from(["relu", "none"])),
     st.tuples(st.booleans(), st.booleans()),
     st.integers(2, BATCH),
     st.booleans(),
 )
 def test_training_is_what_plain_torch_does(
-    kind: str, top: Top, present: tuple[bool, bool], valid: int, by_autograd: bool
+    kind: str, is_weighted: bool, top: Top, present: tuple[bool, bool], valid: int, by_autograd: bool
 ) -> None:
-    job = job_of(kind, top=top, training=Training(learning_rate=0.1))
+    weights = WEIGHTS[kind] if is_weighted else None
+    job = job_of(kind, top=top, training=Training(learning_rate=0.1), class_weights=weights)
     ours = TorchTop(job, SLICES, b"seed")
     if by_autograd:
         ours._closed_form = None
@@ -198,6 +208,42 @@ def test_arrays_cut_out_of_a_message_give_the_same_bits(model: ModelSpec, batch_
         predictions = top.predict(embedding, [True, True])
         found.append((gradient.tobytes(), predictions.tobytes(), top.dump()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("model", [LINEAR, MLP], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("valid", [1, 5, BATCH])
+def test_a_row_of_a_class_without_weight_does_not_move_the_model(model: ModelSpec, valid: int) -> None:
+    top = top_of(top=Top(model=model), class_weights=(0.0, 1.0))
+    before = top._flat.values.clone()
+    loss, gradient = top.train(embedding_of(), [True, True], np.zeros(BATCH, np.float32), valid)
+    assert loss == 0
+    assert not gradient.any()
+    assert torch.equal(before, top._flat.values)
+
+
+@pytest.mark.parametrize("model", [LINEAR, MLP], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("valid", [1, 5, BATCH])
+def test_a_balanced_top_model_trains_as_with_these_weights_in_the_job(model: ModelSpec, valid: int) -> None:
+    balanced, listed = (top_of(top=Top(model=model), class_weights=w) for w in ("balanced", (10 / 16, 10 / 4)))
+    balanced.balance([8, 2])
+    step = embedding_of(), [True, False], labels_of("binary"), valid
+    (loss, gradient), (same_loss, same_gradient) = balanced.train(*step), listed.train(*step)
+    assert loss == same_loss
+    assert np.array_equal(gradient, same_gradient)
+    assert balanced.dump() == listed.dump()
+
+
+def test_a_top_model_that_is_to_balance_does_not_train_before_it_can() -> None:
+    top = top_of(class_weights="balanced")
+    top.predict(embedding_of(), [True, True])
+    with pytest.raises(LocalProtocolError, match="before it knows how many rows each has"):
+        top.train(embedding_of(), [True, True], labels_of("binary"), BATCH)
+
+
+@pytest.mark.parametrize("weights", [None, (1.0, 2.0)])
+def test_a_job_that_does_not_balance_is_not_balanced(weights: tuple[float, float] | None) -> None:
+    with pytest.raises(LocalProtocolError, match="that the job does not balance"):
+        top_of(class_weights=weights).balance([1, 2])
 
 
 @EVERY_KIND

@@ -1,5 +1,6 @@
 """What the active party does beside what all do: batches, envelopes, labels, outputs."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -20,6 +21,18 @@ def test_it_says_how_many_batches_a_pass_takes():
     assert ready.train_batches == batches.count("train")
     assert (ready.validation_batches, ready.test_batches) == (batches.count("validation"), batches.count("test"))
     assert ready.predict_batches == batches.count("predict")
+
+
+@pytest.mark.parametrize("weights", [None, (1.0, 2.0), "balanced"])
+def test_it_tells_the_rows_of_classes_only_where_the_job_balances_them(weights):
+    job = job_of()
+    task = msgspec.structs.replace(job.task, class_weights=weights)
+    deputy = Deputy(Federation(msgspec.structs.replace(job, task=task), watched=False))
+    deputy.greet(*EVERYBODY)
+    ready = deputy.ask(ACTIVE, Prepare())
+    batches = deputy.party(ACTIVE).batches
+    assert ready.class_rows == (batches.class_rows(2) if weights == "balanced" else [])
+    assert sum(batches.class_rows(2)) == 120
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,18 @@ def test_parties_that_never_stop_writing_to_each_other_are_stopped():
         federation.simulation.prepare()
 
 
+@pytest.mark.parametrize("class_rows", [[], [0, 0], [1, 2, 3]])
+def test_an_active_party_that_tells_rows_of_other_classes_ends_the_run_before_it_begins(class_rows):
+    job = job_of((1,))
+    task = msgspec.structs.replace(job.task, class_weights="balanced")
+    federation = Federation(msgspec.structs.replace(job, task=task), watched=False)
+    active = federation.parties[ACTIVE]
+    honest = active._ready
+    active._ready = lambda batches: msgspec.structs.replace(honest(batches), class_rows=class_rows)
+    with pytest.raises(RemoteProtocolError, match="expected training rows of 2 classes"):
+        federation.simulation.prepare()
+
+
 def test_an_active_party_that_wants_predictions_for_ever_is_told_off():
     federation = federation_of((1,))
     spoil(

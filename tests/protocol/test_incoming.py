@@ -10,7 +10,7 @@ from federation import ACTIVE, job_of
 from vfedsec.config.job import Task
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.incoming import Incoming
-from vfedsec.protocol.messages import Share, UpdateShare
+from vfedsec.protocol.messages import Ready, Share, UpdateShare
 from vfedsec.protocol.roles import Roles
 from vfedsec.protocol.secure_layer import ShareFormats
 
@@ -70,6 +70,40 @@ def test_labels_come_where_they_are_asked_for_and_nowhere_else():
         accepted(BINARY, None)
     with pytest.raises(RemoteProtocolError, match=r"expected a batch with rows$"):
         accepted(BINARY, labels_with(1), labelled=False)
+
+
+def class_rows(task, rows):
+    """What is taken of an active party's word about its classes."""
+    job = msgspec.structs.replace(job_of((1,)), task=task)
+    return Incoming(job, Roles(job), ShareFormats(job)).class_rows(Ready(3, class_rows=rows))
+
+
+def balancing(task):
+    return msgspec.structs.replace(task, class_weights="balanced")
+
+
+@pytest.mark.parametrize(("task", "rows"), [(BINARY, [0, 7]), (MULTICLASS, [3, 0, 2**31 - 1])])
+def test_the_rows_of_classes_are_taken_where_the_job_balances_them(task, rows):
+    assert class_rows(balancing(task), rows) == rows
+    assert class_rows(task, []) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "rows"),
+    [
+        (balancing(BINARY), []),
+        (balancing(BINARY), [5]),
+        (balancing(BINARY), [0, 0]),
+        (balancing(MULTICLASS), [1, 1]),
+        (balancing(MULTICLASS), [1] * 4),
+        (BINARY, [3, 4]),
+        (msgspec.structs.replace(BINARY, class_weights=(1.0, 2.0)), [3, 4]),
+        (REGRESSION, [3]),
+    ],
+)
+def test_rows_of_other_classes_or_of_none_are_refused(task, rows):
+    with pytest.raises(RemoteProtocolError, match=r"expected training rows of \d classes"):
+        class_rows(task, rows)
 
 
 @pytest.mark.parametrize(("rounds", "is_one"), [((3, 3), True), ((3, 2), False), ((2, 2), False)])

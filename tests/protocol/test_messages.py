@@ -29,6 +29,7 @@ REPLIES = [
     m.Welcome(KEY, -1, "0.1.0"),
     m.Mail([LETTER]),
     m.Ready(1, 2, 3, 4),
+    m.Ready(1, 2, 3, 4, class_rows=[0, 7]),
     m.Share(7, {0: RAW, 3: RAW}, 6, RAW, 5, {"q": ENVELOPE}, KEY, [LETTER]),
     m.UpdateShare(7, RAW),
     m.Farewell(),
@@ -140,9 +141,10 @@ def test_fields_nested_without_end_are_no_message(decode, depth):
 
 
 @pytest.mark.parametrize("number", [-1, 2**31])
-def test_nobody_has_so_many_batches(number):
-    with pytest.raises(RemoteProtocolError, match="expected a reply"):
-        decode_reply(encoded(m.Ready(train_batches=number)))
+def test_nobody_has_so_many_batches_or_rows(number):
+    for ready in (m.Ready(train_batches=number), m.Ready(class_rows=[number, 1])):
+        with pytest.raises(RemoteProtocolError, match="expected a reply"):
+            decode_reply(encoded(ready))
 
 
 @pytest.mark.parametrize("key_id", [b"", b"short", bytes(1000)])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vfedsec.cli.check_party import check_party_file
 from vfedsec.cli.options import add_job, new_command
 from vfedsec.cli.output import result_console, warn
 
@@ -31,21 +32,26 @@ def add_parser(commands: Commands) -> None:
         commands,
         "check",
         run,
-        summary="check a job and the files of its parties, without training",
+        summary="check a job and the files of its parties, or a party's own file, without training",
         about="Check a job, and where it names its parties' files also these and their tables. Prints who takes part, "
-        "which columns of the embedding they share, how numbers are carried, and what each party sends in a round.",
+        "which columns of the embedding they share, how numbers are carried, and what each party sends in a round. Of "
+        "a party's own file, prints what its columns are read as, how many features each makes, and the first five "
+        "rows: for its owner's own terminal.",
     )
-    add_job(parser)
+    add_job(parser, what="the job file, or a party's own")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry it out."""
-    from vfedsec.config.load import load_job
+    from vfedsec.config.load import is_party_file, load_job
     from vfedsec.errors import naming
     from vfedsec.experiments.traffic import traffic
     from vfedsec.models.registry import check_networks
     from vfedsec.quantization import plan
 
+    if is_party_file(arguments.job):
+        check_party_file(Path(arguments.job))
+        return 0
     job = load_job(arguments.job)
     encoded: dict[str, Encoder] = {}
     with naming(file=str(arguments.job)):

@@ -45,11 +45,46 @@ It stays with the party.
 """
 
 _COLUMNS = f"""\
-A column is read as `boolean` when all its values are true, false, yes or no; as `numeric` when nine in ten of its
-distinct values are numbers (a text among them is then refused); as `categorical` otherwise. Numbers are standardised.
-Of a categorical column the {CATEGORY_CAP} most frequent texts get a column each, the rest share one. Where values are
-missing, one more column says so. Without `task.classes`, the labels of a binary task are 0 or 1, false or true, no or
-yes.
+### How columns are read
+
+| kind | inferred where | becomes |
+|---|---|---|
+| `numeric` | the values are numbers, or nine in ten of the different texts are; a text among them is then \
+refused | one feature: standard deviations from the mean |
+| `boolean` | all texts are true, false, yes or no; declared, also 1, 0, t, f, y, n | one feature: 1 or 0 |
+| `date` | all texts are ISO 8601 dates, with or without a time of day, UTC where they name no zone | the point in \
+time, standardised; month and weekday as points on circles, and the hour if there is any time of day |
+| `categorical` | any other texts | a feature for each of the most frequent ones (`encoding.category_cap`, \
+{CATEGORY_CAP} unless the job says otherwise), and one for the rest |
+| `image` | arrays of three axes, or four with channels | a feature a pixel, row by row; whole numbers as shares of \
+the largest of their type, others as they are |
+
+Where values are missing, one more feature says so. Space around a text does not count. Types of a database or a
+Parquet file are taken as they are; texts in it, and everything in CSV, is read by the rules above. Without
+`task.classes`, the labels of a binary task are 0 or 1, false or true, no or yes.
+
+The parties of a group end with one encoder, the very one that their rows pooled would give. `vfedsec check party.toml`
+shows an owner what its own columns are read as. Databases need the extra `vfedsec[databases]`; nothing is ever fetched
+by itself.
+
+```toml
+[data]                                   # a table of a server, its password in libpq's own password file
+source = "postgresql://reader@db.example/crm"
+table = "public.customers"
+id = "customer_id"
+```
+```toml
+[data]                                   # one query over anything DuckDB reads
+query = "SELECT c.*, o.spent FROM 'customers.parquet' c JOIN old.orders o USING (customer_id)"
+attach = {{ old = "orders.sqlite" }}
+id = "customer_id"
+```
+```toml
+[data]                                   # images and labels in IDX files, the rows of all parties in one order
+arrays = {{ image = "train-images-idx3-ubyte.gz", label = "train-labels-idx1-ubyte.gz" }}
+id = "#"
+label = "label"
+```
 """
 
 _NETWORKS = """\

@@ -19,9 +19,9 @@ def new_command(commands: Commands, name: str, run: Run, *, summary: str, about:
     return parser
 
 
-def add_job(parser: argparse.ArgumentParser) -> None:
+def add_job(parser: argparse.ArgumentParser, *, what: str = "the job file") -> None:
     """The job file, and whose networks it may name."""
-    parser.add_argument("job", metavar="JOB", help="the job file")
+    parser.add_argument("job", metavar="JOB", help=what)
     parser.add_argument(
         "--allow-package",
         action="append",

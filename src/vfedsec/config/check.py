@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from vfedsec.config.class_weights import class_weights_that_weigh_nothing
 from vfedsec.config.identities import identities_that_do_not_hold
 from vfedsec.config.job import AGGREGATOR, Job
 from vfedsec.config.networks import networks_that_cannot_be_named
@@ -152,9 +153,18 @@ def _party_file_name(party: PartyFile) -> Iterator[Refusal]:
 
 
 def _table_without_names(party: PartyFile) -> Iterator[Refusal]:
-    if not party.data.source:
-        yield Refusal("data.source", "a file name", "an empty text")
-    if not party.data.id:
+    data = party.data
+    given = [key for key in ("source", "query", "arrays") if getattr(data, key)]
+    if not given:
+        yield Refusal("data.source", "a file name, or data.query, or data.arrays", "none of them")
+    if len(given) > 1:
+        found = " and ".join(f"data.{key}" for key in given)
+        yield Refusal(f"data.{given[1]}", "one of data.source, data.query and data.arrays", found)
+    if data.attach and not data.query:
+        yield Refusal("data.attach", "databases for data.query", "no such query")
+    if data.table and not data.source:
+        yield Refusal("data.table", "a table of the database data.source", "no such database")
+    if not data.id:
         yield Refusal("data.id", "the name of a column", "an empty text")
 
 
@@ -199,6 +209,7 @@ _RULES: tuple[Callable[[Job], Iterator[Refusal]], ...] = (
     _classes,
     _label_only_active_party,
     _class_count,
+    class_weights_that_weigh_nothing,
     numbers_out_of_range,
     _summed_widths,
     _momentum_without_sgd,

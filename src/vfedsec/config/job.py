@@ -67,6 +67,20 @@ class Task(_Section, frozen=True, kw_only=True):
     negative then the positive one (left out: 0 and 1)."""
     loss: str = ""
     """A loss by import path, `package.module:Class`; left out, the one that fits the kind."""
+    class_weights: Literal["balanced"] | tuple[float, ...] | None = None
+    """How much the loss of a training row counts, by its class: a number a class, in the order of `classes` (left out:
+    of 0 and of 1), or `balanced`: training rows / (classes * training rows of the class), of the classes that occur
+    among them. Left out, every row counts alike. Metrics are of unweighted rows."""
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are; none in a regression."""
+        return 2 if self.kind == "binary" else len(self.classes)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the weights follow from how many training rows each class has."""
+        return self.class_weights == "balanced"
 
 
 class Fusion(_Section, frozen=True, kw_only=True):
@@ -122,6 +136,13 @@ class Alignment(_Section, frozen=True, kw_only=True):
     join: Literal["inner", "left"] = "inner"
     """`inner` keeps the rows that every group has; `left` all rows of the active party, zeros where
     a group has none."""
+
+
+class Encoding(_Section, frozen=True, kw_only=True):
+    """How columns become numbers."""
+
+    category_cap: int = 64
+    """Most categories of a column that get a feature of their own, the most frequent; the rest share one."""
 
 
 class Security(_Section, frozen=True, kw_only=True):
@@ -183,6 +204,7 @@ class Job(_Section, frozen=True, kw_only=True):
     training: Training = Training()
     split: Split = Split()
     alignment: Alignment = Alignment()
+    encoding: Encoding = Encoding()
     security: Security = Security()
     dropout: Dropout = Dropout()
     simulation: Simulation = Simulation()

@@ -31,6 +31,12 @@ def load_party(path: Path | str) -> PartyFile:
     return parse_party(_read(Path(path)), str(path))
 
 
+def is_party_file(path: Path | str) -> bool:
+    """Whether a file says where a table is, as only party files do. Raises `ConfigError` when it is no TOML."""
+    mapping = _toml(_read(Path(path)), str(path))
+    return "data" in mapping and "active" not in mapping
+
+
 def parse_job(text: str, file: str = "job.toml") -> Job:
     """Read a job from TOML text and check it. Raises `ConfigError` that names `file`."""
     return job_from(_toml(text, file), file)

@@ -6,23 +6,34 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-ColumnKind = Literal["numeric", "categorical", "boolean"]
+ColumnKind = Literal["numeric", "categorical", "boolean", "date", "image"]
 Secret = Annotated[str, msgspec.Meta(description="shown in no message and no repr")]
 
 
 class DataSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The party's table."""
 
-    source: str
-    """A file name, relative to this file."""
+    source: str = ""
+    """A file, relative to this one: `.csv`, `.tsv`, `.txt`, `.parquet`, `.json`, `.jsonl`, `.ndjson` (texts also as
+    `.gz`), a SQLite database (`.sqlite`, `.sqlite3`, `.db`), or arrays (`.npz`); or a PostgreSQL database,
+    `postgresql://user@host/name` (a password belongs into libpq's own password file or environment). Instead of it:
+    `query`, or `arrays`."""
+    table: str = ""
+    """Which table of a database, with its schema if that is not the usual one; needed where there are several."""
+    query: str = ""
+    """One SQL query (of DuckDB), over files relative to this one and over what `attach` names."""
+    attach: dict[str, str] = {}
+    """Databases for the query by the names it gives them: SQLite files, or `postgresql://` addresses."""
+    arrays: dict[str, str] = {}
+    """Columns by name, each from an array file of its own: IDX (also as `.gz`) or `.npy`. The first axis is the row."""
     id: str
-    """The column that tells whose row it is."""
+    """The column that tells whose row it is; `#`: the number of the row, where all parties' rows stand in one order."""
     label: str = ""
     """The column to predict; the active party's only."""
     missing: tuple[str, ...] = ("", "NA", "NaN", "nan", "null", "None", "?")
     """Texts that stand for a missing value."""
     kinds: dict[str, ColumnKind] = {}
-    """Kinds, `numeric`, `categorical` or `boolean`, of columns whose kind should not be inferred."""
+    """Kinds, `numeric`, `categorical`, `boolean`, `date` or `image`, of columns whose kind should not be inferred."""
 
 
 class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -44,6 +44,7 @@ _RANGES = (
     _whole("training.evaluate_every", 0, _MOST),
     _Range("split.validation", "a fraction from 0 to less than 1", lambda number: 0 <= number < 1),
     _Range("split.test", "a fraction above 0 and less than 1", lambda number: 0 < number < 1),
+    _whole("encoding.category_cap", 1, 2**16),
     _whole("security.rekey_every", 1, _MOST),
     _whole("security.range_bits", 2, 31),
     _clip("security.clip"),

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
@@ -20,9 +20,10 @@ from vfedsec.config.party import Secret
 from vfedsec.errors import ConfigError
 
 _LONGEST_SHOWN = 60
+_UNIONS = (Union, UnionType)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _EXPECTED = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-_SEVERAL = {int: "whole numbers", str: "texts"}
+_SEVERAL = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
 class Refusal(NamedTuple):
@@ -71,6 +72,8 @@ def misfits(value: object, expected: Any, key: str = "") -> Iterator[Refusal]:
         yield from _table_misfits(value, expected, key)
     elif origin is tuple:
         yield from _list_misfits(value, expected, key)
+    elif (items := _list_among(expected)) is not None and _is_list(value):
+        yield from _list_misfits(value, items, key)
     elif not _fits(value, expected):
         found = _kind(value) if expected == Secret else shown(value)
         yield Refusal(key, described(expected), found)
@@ -100,8 +103,18 @@ def _table_misfits(value: object, table: Any, key: str) -> Iterator[Refusal]:
             yield Refusal(join_key(key, name), "a text for a key", shown(name))
 
 
+def _list_among(expected: Any) -> Any:
+    """The list of any length that a value may be, where it may be something else too."""
+    choices = get_args(expected) if get_origin(expected) in _UNIONS else ()
+    return next((one for one in choices if get_origin(one) is tuple and get_args(one)[-1] is Ellipsis), None)
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def _list_misfits(value: object, items: Any, key: str) -> Iterator[Refusal]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    if not _is_list(value):
         lone = isinstance(value, Mapping) and _plain_type(get_args(items)[0]) not in _SEVERAL
         why = f"each is written [[{key}]]" if lone else ""
         yield Refusal(key, described(items), shown(value), why)
@@ -137,8 +150,9 @@ def described(expected: Any) -> str:
     """What a key of this type takes, in words."""
     origin, arguments = get_origin(expected), get_args(expected)
     if origin is Literal:
-        return "one of " + ", ".join(json.dumps(choice) for choice in arguments)
-    if origin in (Union, UnionType):
+        choices = ", ".join(json.dumps(choice) for choice in arguments)
+        return f"one of {choices}" if len(arguments) > 1 else choices
+    if origin in _UNIONS:
         return " or ".join(described(choice) for choice in arguments if choice is not NoneType)
     if origin is tuple:
         return f"a list of {_SEVERAL.get(_plain_type(arguments[0]), 'tables')}"

@@ -111,6 +111,12 @@ class TableBatches:
             return np.zeros(len(rows), dtype=np.float32)
         return self._labels[rows]
 
+    def class_rows(self, classes: int) -> list[int]:
+        """How many training rows each class has, where labels are class numbers below `classes`."""
+        numbers = self.labels(self._of_kind("train")).astype(np.int64)
+        counts: list[int] = np.bincount(numbers, minlength=classes).tolist()
+        return counts
+
     def partner_rows(self, party: str, rows: Rows) -> Rows:
         """The same rows in that passive party's row numbers, `ABSENT_ROW` where it holds none."""
         return self._partners[party][rows]

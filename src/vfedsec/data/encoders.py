@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vfedsec.config.job import Job
-from vfedsec.data.encoding import Encoder, merge, summarise
+from vfedsec.data.encoding import Encoder
+from vfedsec.data.summaries import merge, summarise
 from vfedsec.data.table import Table
 
 
@@ -14,9 +15,10 @@ def encoders(job: Job, tables: Mapping[str, Table]) -> dict[str, Encoder]:
 
     Raises `DataError` at a cell that is not of its column's kind, and when the kinds of a group do not go together.
     """
-    active = job.active.party
-    made = {active: Encoder(summarise(tables[active], job.active.columns))}
+    active, cap = job.active.party, job.encoding.category_cap
+    made = {active: Encoder(summarise(tables[active], job.active.columns), category_cap=cap)}
     for group in job.groups:
-        joint = Encoder(merge({party: summarise(tables[party], group.columns) for party in group.parties}))
+        pooled = merge({party: summarise(tables[party], group.columns) for party in group.parties})
+        joint = Encoder(pooled, category_cap=cap)
         made |= dict.fromkeys(group.parties, joint)
     return made

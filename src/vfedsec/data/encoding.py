@@ -1,103 +1,42 @@
-"""From columns to features: all parties of a group encode alike without showing each other rows.
+"""From columns to features, all float32 and near zero, so that one learning rate fits them all.
 
-Each party summarises its own columns; the summaries are merged in a fixed order; an `Encoder` is
-made of the merged ones. Merged summaries equal, up to rounding, those of all the rows pooled.
-Moments are a mean and a sum of squared deviations, merged with Chan's formula, so a large offset
-costs no precision.
+    numeric       how many standard deviations from the mean
+    categorical   one feature a category, the most frequent ones, and one for the rest
+    boolean       one or zero
+    date          the point in time as a number, and its place in the year, the week and the day as points on circles
+    image         every pixel, from 0 to 1
 
-Kinds that disagree: a party whose column is empty follows the others; boolean and categorical make
-categorical. Numeric and any other kind are refused, because a numeric summary does not tell the
-values that the categories would need (and should not): one of the parties has to declare the
-column's kind. Parties compare kinds before they send each other summaries.
+and behind them, for a column with missing values, whether one is missing. Equal summaries make equal encoders.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfedsec.config.party import ColumnKind
-from vfedsec.data.columns import LARGEST_NUMBER, kind_of, numbers, texts, truths
+from vfedsec.config.job import Encoding
+from vfedsec.data.cells import MISSING
+from vfedsec.data.columns import numbers, pixels, seconds, texts, truths
+from vfedsec.data.dates import PARTS, TIME_PARTS, parts_of
+from vfedsec.data.summaries import ColumnSummary
 from vfedsec.data.table import Table
-from vfedsec.errors import DataError
-from vfedsec.protocol.interfaces import Floats
+from vfedsec.protocol.interfaces import Floats, Rows
 
-CATEGORY_CAP = 32
-"""Categories that get a column of their own; the rest share one."""
+CATEGORY_CAP = Encoding().category_cap
+"""Categories that get a feature of their own, where a job says nothing else; the rest share one."""
 
 # Only rows unlike all those of the fit come near it: n fitted rows stay within sqrt(n).
 _FARTHEST = 1e6
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
-
-
-class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a party tells of a column to the other parties of its group."""
-
-    name: str
-    kind: ColumnKind
-    count: _Count
-    """Rows with a value."""
-    missing: _Count
-    """Rows without one."""
-    mean: float = 0.0
-    """Of a numeric column."""
-    deviation: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """The sum of squared differences from the mean, of a numeric column."""
-    categories: dict[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
-    """How often each text occurs, of any other column."""
-
-    def __post_init__(self) -> None:
-        if not (abs(self.mean) <= LARGEST_NUMBER and math.isfinite(self.deviation)):
-            raise ValueError("the moments are out of range")
-        if sum(self.categories.values()) != (0 if self.kind == "numeric" else self.count):
-            raise ValueError("the categories do not add up")
-
-
-def summarise(table: Table, columns: Sequence[str]) -> list[ColumnSummary]:
-    """The summaries of the named columns.
-
-    Raises `DataError` at a cell that is not of its column's kind.
-    """
-    return [_summary(table, name, kind_of(table, name)) for name in columns]
-
-
-def merge(parties: Mapping[str, Sequence[ColumnSummary]]) -> list[ColumnSummary]:
-    """The summaries of all rows together; the order of the parties decides the last bits.
-
-    Every party gives the same columns in the same order. Raises `DataError` when kinds do not go
-    together.
-    """
-    by_column = zip(*parties.values(), strict=True)
-    return [_merged(dict(zip(parties, column, strict=True))) for column in by_column]
-
-
-def told_kind(summary: ColumnSummary) -> ColumnKind | None:
-    """How a party reads a column, if it has any value of it."""
-    return summary.kind if summary.count else None
-
-
-def common_kind(name: str, kinds: Mapping[str, ColumnKind | None]) -> ColumnKind | None:
-    """What a column is to a group, from what it is to each party. Raises `DataError` when that does not go together."""
-    told = {party: kind for party, kind in kinds.items() if kind}
-    different = set(told.values())
-    if len(different) > 1 and "numeric" in different:
-        reads = ", ".join(f"{kind} for {party}" for party, kind in told.items())
-        raise DataError(f"column {name!r} is {reads}: declare its kind under [data.kinds] of the party files")
-    if len(different) > 1:
-        return "categorical"
-    return next(iter(different), None)
+Missing = NDArray[np.bool_]
 
 
 class Encoder:
-    """Encodes any table with the summarised columns; equal summaries make equal encoders."""
+    """Encodes any table with the summarised columns."""
 
     def __init__(self, summaries: Iterable[ColumnSummary], *, category_cap: int = CATEGORY_CAP) -> None:
         self._columns = [_ColumnEncoder.of(summary, category_cap) for summary in summaries]
@@ -119,87 +58,19 @@ class Encoder:
             one.name: len(one.categories) / one.count for one in summaries if one.kind == "categorical" and one.count
         }
 
-    def transform(self, table: Table) -> Floats:
-        """The features (rows, width).
+    def transform(self, table: Table, order: Rows | None = None) -> Floats:
+        """The features (rows, width), of the rows in this order where one is given.
 
         Raises `DataError` at a cell that is not of its column's kind.
         """
-        features = np.zeros((len(table), self.width), dtype=np.float32)
+        rows = np.arange(len(table), dtype=np.int32) if order is None else order
+        features = np.zeros((len(rows), self.width), dtype=np.float32)
         start = 0
         for column in self._columns:
             stop = start + len(column.names)
-            column.fill(features[:, start:stop], table)
+            column.fill(features[:, start:stop], table, rows)
             start = stop
         return features
-
-
-def _summary(table: Table, name: str, kind: ColumnKind) -> ColumnSummary:
-    if kind == "numeric":
-        return _numeric_summary(name, numbers(table, name))
-    if kind == "boolean":
-        truths(table, name)  # refuses what is not boolean
-    values = Counter(cell for cell in texts(table, name) if cell is not None)
-    count = values.total()
-    return ColumnSummary(
-        name=name,
-        kind=kind,
-        count=count,
-        missing=len(table) - count,
-        # Sorted, so that the order in which they occur is not told.
-        categories=dict(sorted(values.items())),
-    )
-
-
-def _numeric_summary(name: str, values: NDArray[np.float64]) -> ColumnSummary:
-    found = values[~np.isnan(values)]
-    missing = len(values) - len(found)
-    if not len(found):
-        return ColumnSummary(name=name, kind="numeric", count=0, missing=missing)
-    # Differences from any one value make a constant column exactly constant.
-    shifted = found - found[0]
-    mean = shifted.mean()
-    return ColumnSummary(
-        name=name,
-        kind="numeric",
-        count=len(found),
-        missing=missing,
-        mean=float(found[0] + mean),
-        deviation=float(np.square(shifted - mean).sum()),
-    )
-
-
-def _merged(parties: Mapping[str, ColumnSummary]) -> ColumnSummary:
-    parts = list(parties.values())
-    count, mean, deviation = _pooled_moments(parts)
-    pooled: Counter[str] = Counter()
-    for part in parts:
-        pooled.update(part.categories)
-    kind = common_kind(parts[0].name, {party: told_kind(part) for party, part in parties.items()})
-    try:
-        return ColumnSummary(
-            name=parts[0].name,
-            kind=kind or parts[0].kind,
-            count=count,
-            missing=sum(part.missing for part in parts),
-            mean=mean,
-            deviation=deviation,
-            categories=dict(pooled),
-        )
-    except ValueError:
-        raise DataError(f"column {parts[0].name!r} of {', '.join(parties)} has moments beyond all numbers") from None
-
-
-def _pooled_moments(parts: Sequence[ColumnSummary]) -> tuple[int, float, float]:
-    count, mean, deviation = 0, 0.0, 0.0
-    for part in parts:
-        if part.count:
-            total = count + part.count
-            step = part.mean - mean
-            deviation += part.deviation + step * step * count * part.count / total
-            # Starting from nothing the mean is taken as it is: mean + step may round.
-            mean = mean + step * part.count / total if count else part.mean
-            count = total
-    return count, mean, deviation
 
 
 @dataclass(frozen=True)
@@ -221,37 +92,78 @@ class _ColumnEncoder:
 
     @property
     def names(self) -> list[str]:
+        return self._value_names() + ([f"{self.summary.name} is missing"] if self.summary.missing else [])
+
+    def _value_names(self) -> list[str]:
         name = self.summary.name
-        values = [name] if self.summary.kind != "categorical" else [f"{name}={c}" for c in self.kept]
-        values += [f"{name} is another"] if self.has_other else []
-        return values + ([f"{name} is missing"] if self.summary.missing else [])
+        match self.summary.kind:
+            case "categorical":
+                return [f"{name}={category}" for category in self.kept] + [f"{name} is another"] * self.has_other
+            case "date":
+                return [name, *(f"{name} {part}" for part in self._parts())]
+            case "image":
+                return [f"{name}{list(place)}" for place in np.ndindex(self.summary.told.shape)]
+            case _:
+                return [name]
 
-    def fill(self, features: Floats, table: Table) -> None:
-        """Write the features of all rows into zeros."""
-        absent = self._fill_values(features, table)
+    def _parts(self) -> tuple[str, ...]:
+        return PARTS + TIME_PARTS if self.summary.timed else PARTS
+
+    def fill(self, features: Floats, table: Table, rows: Rows) -> None:
+        """Write the features of these rows into zeros."""
+        missing = self._fill_values(features, table, rows)
         if self.summary.missing:
-            features[:, -1] = absent
+            features[:, -1] = missing
 
-    def _fill_values(self, features: Floats, table: Table) -> NDArray[np.bool_]:
-        if self.summary.kind == "categorical":
-            return self._fill_categories(features, texts(table, self.summary.name))
-        if self.summary.kind == "boolean":
-            values = truths(table, self.summary.name)
-        else:
-            values = self._standardised(numbers(table, self.summary.name))
-        features[:, 0] = np.nan_to_num(values)
-        return np.isnan(values)
+    def _fill_values(self, features: Floats, table: Table, rows: Rows) -> Missing:
+        name = self.summary.name
+        match self.summary.kind:
+            case "categorical":
+                return self._fill_categories(features, table, rows)
+            case "date":
+                return self._fill_dates(features, seconds(table, name)[rows])
+            case "image":
+                return self._fill_pixels(features, table, rows)
+            case "boolean":
+                return _fill_numbers(features, truths(table, name)[rows])
+            case _:
+                return _fill_numbers(features, self._standardised(numbers(table, name)[rows]))
 
     def _standardised(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self.summary.deviation:
+        spread = self.summary.spread
+        if not spread:
             return np.where(np.isnan(values), values, 0.0)
-        spread = math.sqrt(self.summary.deviation / self.summary.count)
         return np.clip((values - self.summary.mean) / spread, -_FARTHEST, _FARTHEST)
 
-    def _fill_categories(self, features: Floats, cells: list[str | None]) -> NDArray[np.bool_]:
-        nowhere = -1
-        other = len(self.kept) if self.has_other else nowhere
-        places = np.array([nowhere if c is None else self.kept.get(c, other) for c in cells])
-        rows = np.flatnonzero(places != nowhere)
-        features[rows, places[rows]] = 1.0
-        return np.array([cell is None for cell in cells])
+    def _fill_dates(self, features: Floats, values: NDArray[np.float64]) -> Missing:
+        parts = self._parts()
+        features[:, 1 : 1 + len(parts)] = parts_of(values, with_time=self.summary.timed > 0)
+        return _fill_numbers(features, self._standardised(values))
+
+    def _fill_categories(self, features: Floats, table: Table, rows: Rows) -> Missing:
+        column = texts(table, self.summary.name)
+        other = len(self.kept) if self.has_other else MISSING
+        places = np.array([self.kept.get(word, other) for word in column.words], dtype=np.int64)
+        in_order = column.spread(places, MISSING)[rows]
+        known = np.flatnonzero(in_order != MISSING)
+        features[known, in_order[known]] = 1.0
+        missing: Missing = column.codes[rows] == MISSING
+        return missing
+
+    def _fill_pixels(self, features: Floats, table: Table, rows: Rows) -> Missing:
+        images, told = pixels(table, self.summary.name), self.summary.told
+        if (images.shape[1:], images.dtype.name) != (told.shape, told.pixel):
+            message = f"expected images of {list(told.shape)} {told.pixel}"
+            raise table.error(
+                f"{message}, found {list(images.shape[1:])} {images.dtype.name}", column=self.summary.name
+            )
+        flat = images.reshape(len(images), math.prod(told.shape))
+        # Whole numbers are shares of the largest there is; others are taken as they are.
+        brightest = np.iinfo(images.dtype).max if images.dtype.kind == "u" else 1
+        np.divide(flat[rows], np.float32(brightest), out=features[:, : flat.shape[1]], casting="unsafe")
+        return np.zeros(len(rows), dtype=np.bool_)
+
+
+def _fill_numbers(features: Floats, values: NDArray[np.float64]) -> Missing:
+    features[:, 0] = np.nan_to_num(values)
+    return np.isnan(values)

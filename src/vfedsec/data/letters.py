@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from vfedsec.config.party import ColumnKind
-from vfedsec.data.encoding import ColumnSummary
+from vfedsec.data.summaries import ToldKind
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.messages import UNREADABLE
+
+SEED_BYTES = 32
 
 
 class AlignmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -28,17 +31,25 @@ class AlignmentReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
 class GroupKinds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """Between passive parties of one group: how the sender reads its columns, in the order of the job."""
 
-    kinds: list[ColumnKind | None]
-    """None for a column without any value."""
+    columns: list[ToldKind]
+    seed: Annotated[bytes, msgspec.Meta(min_length=SEED_BYTES, max_length=SEED_BYTES)]
+    """The sender's half of the secret that masks the sums between it and the receiver."""
 
 
-class GroupSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Between passive parties of one group: the sender's columns, in the order of the job."""
+class GroupCategories(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Between passive parties of one group: which texts occur, not how often."""
 
-    columns: list[ColumnSummary]
+    columns: list[list[str]]
+    """For every column of the job, sorted; none where the group does not read it as categories."""
 
 
-Letter = AlignmentRequest | AlignmentReply | GroupKinds | GroupSummary
+class GroupSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+    """Between passive parties of one group: the sender's counts and sums under the masks of all pairs."""
+
+    masked: bytes
+
+
+Letter = AlignmentRequest | AlignmentReply | GroupKinds | GroupCategories | GroupSums
 
 _decoder: msgspec.msgpack.Decoder[Letter] = msgspec.msgpack.Decoder(Letter)
 

@@ -1,31 +1,30 @@
 """The conversation before the first round: who shares which rows, and how columns are encoded.
 
-The active party aligns its rows with each passive party's (`alignment`). Passive parties of one
-group first tell each other how they read their columns and, if that goes together, send each other
-summaries of them (`encoding`), so that all encode alike. A passive
-party keeps its features in the secret order of its alignment, so the row numbers the active party
-holds are its own.
+The active party aligns its rows with each passive party's (`alignment`). Passive parties of one group agree on one
+encoder (`agreement`). A passive party keeps its features in the secret order of its alignment, so the row numbers the
+active party holds are its own.
 
-Where two parties of one group hold the same person, the row of the party that the group lists first
-counts. Encodings are fitted on all rows of a table, since a passive party does not learn which of
-them are shared.
+Where two parties of one group hold the same person, the row of the party that the group lists first counts. Encodings
+are fitted on all rows of a table, since a passive party does not learn which of them are shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfedsec.config.job import Group, Job
+from vfedsec.data.agreement import GroupAgreement, GroupLetter
 from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment, new_key
 from vfedsec.data.batches import TableBatches
-from vfedsec.data.encoding import ColumnSummary, Encoder, common_kind, merge, summarise, told_kind
+from vfedsec.data.encoding import Encoder
 from vfedsec.data.labels import encode_labels
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, GroupSummary, Letter, read, write
+from vfedsec.data.letters import AlignmentReply, AlignmentRequest, read, write
 from vfedsec.data.ordering import derived_seed, keyed_order
 from vfedsec.data.prepared import BuildModel
+from vfedsec.data.summaries import summarise
 from vfedsec.data.table import Table
 from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
 from vfedsec.protocol.interfaces import ABSENT_ROW, Batches, BottomModel, Mail, Rows
@@ -42,7 +41,7 @@ class ActivePreparation:
         self._table = table
         self._seed = private_seed
         self._build_model = build_model
-        self._encoder = Encoder(summarise(table, job.active.columns))
+        self._encoder = Encoder(summarise(table, job.active.columns), category_cap=job.encoding.category_cap)
         self._labels = None if table.label is None else encode_labels(table, job.task)
         self._alignment = ActiveAlignment(table.ids, new_key())
         self._partners: dict[str, Rows] = {}
@@ -67,11 +66,12 @@ class ActivePreparation:
 
         Raises `DataError` when a reply is missing or no row is left.
         """
-        _check_all_wrote(self._table, self._job.passive_parties, self._partners)
-        features = self._encoder.transform(self._table)
+        silent = [party for party in self._job.passive_parties if party not in self._partners]
+        _check_nobody_silent(self._table, silent)
         partners, keep = self._joined()
         batches = self._batches({party: rows[keep] for party, rows in partners.items()}, keep)
-        model = self._build_model(features[keep], self._job.embedding_width, self._job.active.model, model_seed)
+        features = self._encoder.transform(self._table, keep.astype(np.int32))
+        model = self._build_model(features, self._job.embedding_width, self._job.active.model, model_seed)
         return model, batches
 
     def _joined(self) -> tuple[dict[str, Rows], NDArray[np.intp]]:
@@ -115,34 +115,38 @@ class PassivePreparation:
     Raises `DataError` at a cell that is not of its column's kind.
     """
 
-    def __init__(self, job: Job, party_name: str, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
+    def __init__(
+        self,
+        job: Job,
+        party_name: str,
+        table: Table,
+        private_seed: bytes,
+        build_model: BuildModel,
+        entropy: Callable[[int], bytes],
+    ) -> None:
+        """`entropy` gives fresh random bytes, for the masks of the group's sums."""
         self._job = job
-        self._party = party_name
         self._group = _group_of(job, party_name)
         self._table = table
         self._build_model = build_model
         self._order = keyed_order(table.ids, derived_seed(private_seed, "row order"))
-        self._summaries = {party_name: summarise(table, self._group.columns)}
-        self._kinds = {party_name: [told_kind(summary) for summary in self._summaries[party_name]]}
+        self._agreement = GroupAgreement(self._group, party_name, summarise(table, self._group.columns), entropy)
         self._aligned = False
 
     def begin(self) -> Mail:
         """To the other parties of the group: how this one reads its columns."""
-        return self._to_group(GroupKinds(self._kinds[self._party]))
+        return self._agreement.begin()
 
     def receive(self, sender: str, body: bytes) -> Mail:
-        """Answer the alignment request, or take a peer's kinds or summaries.
+        """Answer the alignment request, or a letter of the group.
 
         Raises `RemoteProtocolError` for anything else, and `DataError` when the group's kinds do not go together.
         """
         letter = read(sender, body)
         if isinstance(letter, AlignmentRequest) and sender == self._job.active.party:
             return [(sender, write(self._answered(sender, letter)))]
-        if isinstance(letter, GroupKinds) and sender in self._group.parties:
-            return self._take_kinds(sender, letter)
-        if isinstance(letter, GroupSummary) and sender in self._group.parties:
-            self._take_summary(sender, letter)
-            return []
+        if isinstance(letter, GroupLetter):
+            return self._agreement.receive(sender, letter)
         raise _unexpected(sender, letter)
 
     def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
@@ -150,11 +154,10 @@ class PassivePreparation:
 
         Raises `DataError` when a letter is missing.
         """
-        expected = (self._job.active.party, *self._group.parties)
-        aligned = [self._job.active.party] if self._aligned else []
-        _check_all_wrote(self._table, expected, [*aligned, *self._summaries])
-        in_order = {party: self._summaries[party] for party in self._group.parties}
-        features = Encoder(merge(in_order)).transform(self._table)[self._order]
+        unaligned = [] if self._aligned else [self._job.active.party]
+        _check_nobody_silent(self._table, [*unaligned, *self._agreement.silent()])
+        encoder = Encoder(self._agreement.summaries(), category_cap=self._job.encoding.category_cap)
+        features = encoder.transform(self._table, self._order)
         width, spec = self._group.width, self._group.model
         return self._build_model(features, width, spec, model_seed), None
 
@@ -166,29 +169,6 @@ class PassivePreparation:
         answer, elements = PassiveAlignment(ids, new_key()).reply(sender, letter.elements)
         self._aligned = True
         return AlignmentReply(answer, elements)
-
-    def _to_group(self, letter: Letter) -> Mail:
-        body = write(letter)
-        return [(party, body) for party in self._group.parties if party != self._party]
-
-    def _take_kinds(self, sender: str, letter: GroupKinds) -> Mail:
-        """Own summaries to the group, once all kinds are known and go together: not a value before."""
-        if sender in self._kinds:
-            raise _repeated(sender, letter)
-        if len(letter.kinds) != len(self._group.columns):
-            raise RemoteProtocolError(f"{sender} told the kinds of other columns than those of {self._group.name}")
-        self._kinds[sender] = letter.kinds
-        if len(self._kinds) < len(self._group.parties):
-            return []
-        for place, name in enumerate(self._group.columns):
-            common_kind(name, {party: self._kinds[party][place] for party in self._group.parties})
-        return self._to_group(GroupSummary(self._summaries[self._party]))
-
-    def _take_summary(self, sender: str, letter: GroupSummary) -> None:
-        if sender in self._summaries:
-            raise _repeated(sender, letter)
-        _check_columns(sender, letter.columns, self._group)
-        self._summaries[sender] = letter.columns
 
 
 def first_holders(rows_by_party: Mapping[str, Rows]) -> dict[str, Rows]:
@@ -210,14 +190,9 @@ def _group_of(job: Job, party: str) -> Group:
     raise LocalProtocolError(f"{party} is in no group of the job {job.name}")
 
 
-def _check_columns(sender: str, summaries: Sequence[ColumnSummary], group: Group) -> None:
-    if tuple(summary.name for summary in summaries) != group.columns:
-        raise RemoteProtocolError(f"{sender} summarised other columns than those of {group.name}")
-
-
-def _check_all_wrote(table: Table, expected: Sequence[str], wrote: Mapping[str, object] | Sequence[str]) -> None:
-    if silent := [party for party in expected if party not in wrote]:
-        raise DataError(f"party {table.party} never got the letter of {', '.join(silent)}")
+def _check_nobody_silent(table: Table, silent: Sequence[str]) -> None:
+    if silent:
+        raise DataError(f"party {table.party} never got the letters of {', '.join(silent)}")
 
 
 def _unexpected(sender: str, letter: object) -> RemoteProtocolError:

@@ -1,139 +1,162 @@
 """Reading a party's table from where its party file says it is.
 
-A reader turns a source into named columns of texts; `_READERS` picks one by the source's suffix,
-and everything after it (ids, missing values, labels) is the same for all of them.
+Whatever the source, its rows are opened by name of column (`DuckRows` for tables, `ArrayRows` for arrays), and
+everything after it (which columns, ids, missing values, labels) is the same for all of them.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
+
 from vfedsec.config.party import DataSource, PartyFile
-from vfedsec.data.table import Column, Table, Texts, data_error
-from vfedsec.errors import DataError
+from vfedsec.data.array_files import read_array, read_npz
+from vfedsec.data.array_rows import ArrayRows
+from vfedsec.data.csv_files import check_header, head_of
+from vfedsec.data.databases import SQLITE_SUFFIXES, attach, is_postgres, shown_address, table_in
+from vfedsec.data.duck import DuckRows, connected, literal
+from vfedsec.data.duck_errors import reason_of
+from vfedsec.data.origin import Origin
+from vfedsec.data.table import Table
 
-_DELIMITERS = ",;\t|"
+ROW_NUMBER = "#"
+"""Named as the id: the number of the row, from 1."""
+
+_CSV = (".csv", ".tsv", ".txt")
+_JSON = (".json", ".jsonl", ".ndjson")
+_ATTACHED = "source"
+
+Rows = DuckRows | ArrayRows
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A place to read from, and whose it is."""
+def load(party_file: PartyFile, base: Path, columns: Sequence[str] | None, with_label: bool) -> Table:
+    """The named columns of a party's table (or all of them), with its label column if asked for.
 
-    party: str
-    path: Path
-
-    def error(self, message: str, *, column: str = "", row: int | None = None) -> DataError:
-        return data_error(self.party, str(self.path), message, column=column, row=row)
-
-
-_Reader = Callable[[_Source, Sequence[str]], dict[str, Sequence[str]]]
-
-
-def load(party_file: PartyFile, base: Path, columns: Sequence[str], with_label: bool) -> Table:
-    """The named columns of a party's table, with its label column if asked for.
-
-    Raises `DataError` when the source cannot be read or lacks an id, a column or a label that is
-    needed.
+    Raises `DataError` when the source cannot be read or lacks an id, a column or a label that is needed.
     """
     data = party_file.data
-    source = _Source(party_file.name, base / data.source)
-    _check_roles(source, data, columns, with_label)
-    wanted = [data.id, *columns, *([data.label] if with_label else []), *data.kinds]  # a kind of nothing is a slip
-    cells = _reader(source)(source, wanted)
-    features: dict[str, Column] = {name: _without(data.missing, cells[name]) for name in columns}
-    return Table(
-        party=party_file.name,
-        ids=[cell or "" for cell in _without(data.missing, cells[data.id])],
-        columns=features,
-        label=[c or "" for c in _without(data.missing, cells[data.label])] if with_label else None,
-        source=str(source.path),
-        kinds=data.kinds,
-    )
+    origin = Origin(party_file.name, shown_source(data, base))
+    _check_roles(origin, data, columns or (), with_label)
+    with _opened(origin, data, base) as rows:
+        features = [name for name in rows.names if name not in (data.id, data.label)] if columns is None else columns
+        wanted = [*([] if data.id == ROW_NUMBER else [data.id]), *features, *([data.label] if with_label else [])]
+        _check_names(origin, rows, [*wanted, *data.kinds])  # a kind of nothing is a slip
+        rows.read(wanted, data.missing)
+        if not len(rows):
+            raise origin.error("there is a header and no rows" if _is_csv(data) else "there are no rows")
+        return Table(
+            party=party_file.name,
+            ids=[str(row + 1) for row in range(len(rows))] if data.id == ROW_NUMBER else rows.ids(data.id),
+            columns={name: rows.column(name, data.kinds.get(name)) for name in features},
+            label=rows.label(data.label) if with_label else None,
+            source=origin.source,
+            kinds=data.kinds,
+        )
 
 
-def _check_roles(source: _Source, data: DataSource, columns: Sequence[str], with_label: bool) -> None:
+def shown_source(data: DataSource, base: Path) -> str:
+    """The source for messages, without a password."""
+    if data.source:
+        return shown_address(data.source) if is_postgres(data.source) else str(base / data.source)
+    return "data.query" if data.query else "data.arrays"
+
+
+def files_named(data: DataSource, base: Path) -> list[Path]:
+    """The files that the source is made of, as far as it names them; a query may read others."""
+    places = [data.source] if data.source else [*data.attach.values(), *data.arrays.values()]
+    return [base / place for place in places if not is_postgres(place)]
+
+
+def _check_roles(origin: Origin, data: DataSource, columns: Sequence[str], with_label: bool) -> None:
     if with_label and not data.label:
-        raise source.error("a label is needed, and the party file names no label column")
+        raise origin.error("a label is needed, and the party file names no label column")
     for role, name in (("id", data.id), ("label", data.label)):
         if name and name in columns:
-            raise source.error(f"the {role} column is also listed as a feature", column=name)
+            raise origin.error(f"the {role} column is also listed as a feature", column=name)
 
 
-def _without(missing: Sequence[str], cells: Sequence[str]) -> Texts:
-    tokens = frozenset(missing) | {""}
-    stripped = map(str.strip, cells)
-    return [None if cell in tokens else cell for cell in stripped]
+def _check_names(origin: Origin, rows: Rows, wanted: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in rows.names:
+            raise origin.error(f"there is no such column; there are {rows.names}", column=name)
+    check_header(origin, rows.names, wanted)
 
 
-def _reader(source: _Source) -> _Reader:
-    suffix = source.path.suffix.lower()
-    if suffix not in _READERS:
-        known = ", ".join(sorted(_READERS))
-        raise source.error(f"files that end in {suffix!r} cannot be read; supported: {known}")
-    return _READERS[suffix]
+@contextmanager
+def _opened(origin: Origin, data: DataSource, base: Path) -> Iterator[Rows]:
+    if data.arrays:
+        arrays = {}
+        for name, place in data.arrays.items():
+            arrays[name] = read_array(Origin(origin.party, str(base / place)), base / place)
+        yield ArrayRows(origin, arrays)
+    elif Path(data.source).suffix.lower() == ".npz":
+        yield ArrayRows(origin, read_npz(origin, base / data.source))
+    else:
+        with connected() as connection:
+            yield _queried(origin, connection, data, base) if data.query else _file(origin, connection, data, base)
 
 
-def _read_csv(source: _Source, wanted: Sequence[str]) -> dict[str, Sequence[str]]:
-    records = _records(source, _decoded(source))
-    if not records:
-        raise source.error("the file is empty")
-    header = [name.strip() for name in records[0]]
-    positions = {name: _position(source, header, name) for name in wanted}
-    rows = records[1:]
-    _check_widths(source, len(header), rows)
-    if not rows:
-        raise source.error("the file has a header and no rows")
-    by_column = list(zip(*rows, strict=True))
-    return {name: by_column[position] for name, position in positions.items()}
-
-
-def _decoded(source: _Source) -> str:
+def _queried(origin: Origin, connection: duckdb.DuckDBPyConnection, data: DataSource, base: Path) -> Rows:
+    for name, address in data.attach.items():
+        attach(Origin(origin.party, f"data.attach.{name}"), connection, name, address, base)
+    connection.execute(f"SET file_search_path = {literal(str(base.resolve()))}")
     try:
-        data = source.path.read_bytes()
-    except OSError as error:
-        raise source.error(f"the file cannot be read: {error.strerror}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise source.error(f"line {line} is not UTF-8 text") from None
-    if "\0" in text:
-        raise source.error("the file holds zero bytes, so it is no text")
-    return text
+        statements = connection.extract_statements(data.query)
+    except duckdb.Error as error:
+        raise origin.error(reason_of(error)) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise origin.error("expected one SELECT and nothing else")
+    return DuckRows(origin, connection, f"({statements[0].query.strip().rstrip(';')})")
 
 
-def _records(source: _Source, text: str) -> list[list[str]]:
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=_delimiter(text), strict=True)
-    try:
-        return [record for record in reader if record]
-    except csv.Error as error:
-        raise source.error(f"line {reader.line_num} is not valid CSV: {error}") from None
+def _file(origin: Origin, connection: duckdb.DuckDBPyConnection, data: DataSource, base: Path) -> Rows:
+    if is_postgres(data.source) or _suffix(data.source) in SQLITE_SUFFIXES:
+        attach(origin, connection, _ATTACHED, data.source, base)
+        return DuckRows(origin, connection, table_in(origin, connection, _ATTACHED, data.table))
+    path = base / data.source
+    if _suffix(data.source) not in _READERS:
+        known = ", ".join([*_READERS, ".npz", *SQLITE_SUFFIXES])
+        raise origin.error(f"files that end in {Path(data.source).suffix!r} cannot be read; supported: {known}")
+    if not path.is_file():
+        raise origin.error("the file cannot be read: No such file")
+    return _READERS[_suffix(data.source)](origin, connection, path)
 
 
-def _delimiter(text: str) -> str:
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
+def _csv(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) -> Rows:
+    head = head_of(origin, path)
+    return DuckRows(origin, connection, head.relation(_pattern(path)), names=head.names, blank_lines=head.blank_lines)
 
 
-def _position(source: _Source, header: list[str], name: str) -> int:
-    times = header.count(name)
-    if times == 0:
-        raise source.error(f"there is no such column; the file has {header}", column=name)
-    if times > 1:
-        raise source.error(f"the header names this column {times} times", column=name)
-    return header.index(name)
+def _parquet(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) -> Rows:
+    return DuckRows(origin, connection, f"read_parquet({literal(_pattern(path))})")
 
 
-def _check_widths(source: _Source, width: int, rows: Sequence[Sequence[str]]) -> None:
-    for index, row in enumerate(rows):
-        if len(row) != width:
-            message = f"the row has {len(row)} fields, the header {width}"
-            raise source.error(message, row=index)
+def _json(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) -> Rows:
+    options = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0"
+    return DuckRows(origin, connection, f"read_json({literal(_pattern(path))}, {options})")
 
 
-_READERS: dict[str, _Reader] = {".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv}
+def _pattern(path: Path) -> str:
+    """A path as DuckDB takes it: what would be a wildcard stands for itself."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path.resolve()))
+
+
+def _suffix(source: str) -> str:
+    """How a file's name ends, apart from being compressed."""
+    path = Path(source.lower())
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
+def _is_csv(data: DataSource) -> bool:
+    return _suffix(data.source) in _CSV
+
+
+_Reader = Callable[[Origin, duckdb.DuckDBPyConnection, Path], Rows]
+_READERS: dict[str, _Reader] = {
+    **dict.fromkeys(_CSV, _csv),
+    ".parquet": _parquet,
+    **dict.fromkeys(_JSON, _json),
+}

@@ -7,7 +7,7 @@ from pathlib import Path
 from vfedsec.config.job import Job
 from vfedsec.config.load import load_party
 from vfedsec.config.party import PartyFile
-from vfedsec.data.sources import load
+from vfedsec.data.sources import files_named, load
 from vfedsec.data.table import Table
 from vfedsec.errors import ConfigError
 
@@ -34,7 +34,7 @@ def files_read(job: Job, path: Path) -> list[Path]:
     """Every file that a simulation of this job reads: the job's own, and its parties' with what they name."""
     named = [path]
     for name, (party, base) in party_files(job, path).items():
-        named += [path.parent / job.parties[name], base / party.data.source]
+        named += [path.parent / job.parties[name], *files_named(party.data, base)]
         named += [base / party.identity] if party.identity else []
     return named
 

@@ -135,11 +135,12 @@ class Simulation:
     ) -> Simulation:
         """From one table a party."""
         check_tables(job, tables)
+        entropy = (options or Options()).entropy
 
         def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
             if name == job.active.party:
                 return ActivePreparation(job, tables[name], seed, build)
-            return PassivePreparation(job, name, tables[name], seed, build)
+            return PassivePreparation(job, name, tables[name], seed, build, entropy)
 
         return cls(job, make, files=files, options=options)
 

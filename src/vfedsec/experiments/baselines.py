@@ -1,8 +1,9 @@
 """The same network trained without a federation: by the active party alone, or with all columns in one place.
 
-Both take the prepared rows of a simulation, its batches in their order, its optimizer, its number of rounds and its
-initial weights, so that a difference in the result comes from the columns or from the federation. Nothing of the
-protocol is used: this is an ordinary training loop of torch, and thereby a check on the other.
+Both take the prepared rows of a simulation, its batches in their order, its loss and weights of classes, its optimizer,
+its number of rounds and its initial weights, so that a difference in the result comes from the columns or from the
+federation. Nothing of the protocol is used: this is an ordinary training loop of torch, and thereby a check on the
+other.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ class _Step:
         self._network = network
         self._batches = batches
         self._kind = job.task.kind
-        self._task = build_task_loss(job.task)
+        class_rows = batches.class_rows(job.task.class_count) if job.task.is_balanced else ()
+        self._task = build_task_loss(job.task, class_rows)
         self._loss = load_custom_loss(job.task, allowed) or self._task.loss
         self._optimizer = _optimizer(job.training, network)
 

@@ -6,7 +6,7 @@ Outputs are (rows, outputs), labels (rows,): class numbers or values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import torch
@@ -39,7 +39,15 @@ class TaskLoss(ABC):
         """Probabilities of the positive class, of each class, or the value, (rows, outputs)."""
 
 
-class BinaryLoss(TaskLoss):
+class ClassLoss(TaskLoss):
+    """A loss of rows that each belong to one class."""
+
+    @abstractmethod
+    def row_losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each row, (rows,), for autograd."""
+
+
+class BinaryLoss(ClassLoss):
     """Cross entropy of one logit a row."""
 
     def targets(self, labels: Floats) -> Tensor:
@@ -49,6 +57,10 @@ class BinaryLoss(TaskLoss):
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean loss over the rows, for autograd."""
         return functional.binary_cross_entropy_with_logits(outputs, targets)
+
+    def row_losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each row, (rows,), for autograd."""
+        return functional.binary_cross_entropy_with_logits(outputs, targets, reduction="none").squeeze(1)
 
     def loss_and_gradient(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """The gradient is (sigmoid(z) - y) / rows, the loss softplus(z) - y z: a third of torch's time for it."""
@@ -60,7 +72,7 @@ class BinaryLoss(TaskLoss):
         return torch.sigmoid(outputs)
 
 
-class MulticlassLoss(TaskLoss):
+class MulticlassLoss(ClassLoss):
     """Cross entropy of a logit a class."""
 
     def targets(self, labels: Floats) -> Tensor:
@@ -70,6 +82,10 @@ class MulticlassLoss(TaskLoss):
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean loss over the rows, for autograd."""
         return functional.cross_entropy(outputs, targets)
+
+    def row_losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each row, (rows,), for autograd."""
+        return functional.cross_entropy(outputs, targets, reduction="none")
 
     def loss_and_gradient(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """The gradient is (softmax(z) - onehot(y)) / rows."""
@@ -104,11 +120,61 @@ class RegressionLoss(TaskLoss):
         return outputs
 
 
-def build_task_loss(task: Task) -> TaskLoss:
-    """The loss that fits the kind of task."""
-    if task.kind == "multiclass":
-        return MulticlassLoss()
-    return BinaryLoss() if task.kind == "binary" else RegressionLoss()
+class WeightedLoss(TaskLoss):
+    """The loss of each row times the weight of its class, summed, by the number of rows.
+
+    For a binary and a multi-class task alike the sum is divided by the rows of the batch, as `BCEWithLogitsLoss` of
+    torch does, and not by the weights in the batch, as its `CrossEntropyLoss` does: then a batch of frequent classes
+    alone would move the model as far as if nothing were weighted, a batch without any weight would divide by zero, and
+    steps would not follow the weighted loss over all rows, of which this is an unbiased sample. Weights of mean 1, as
+    balanced ones are, leave losses and steps on the scale they have without.
+    """
+
+    def __init__(self, unweighted: ClassLoss, class_weights: Sequence[float]) -> None:
+        self._unweighted = unweighted
+        self._class_weights = torch.tensor(class_weights, dtype=torch.float32)
+
+    def targets(self, labels: Floats) -> Tensor:
+        """Those of the unweighted loss."""
+        return self._unweighted.targets(labels)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The weighted mean over the rows, for autograd."""
+        return (self._unweighted.row_losses(outputs, targets) * self._row_weights(targets)).mean()
+
+    def loss_and_gradient(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The unweighted gradient of each row times its weight."""
+        _, gradient = self._unweighted.loss_and_gradient(outputs, targets)
+        return self.loss(outputs, targets), gradient.mul_(self._row_weights(targets).unsqueeze(1))
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """Those of the unweighted loss."""
+        return self._unweighted.predict(outputs)
+
+    def _row_weights(self, targets: Tensor) -> Tensor:
+        return self._class_weights[targets.reshape(-1).long()]
+
+
+def balanced_weights(class_rows: Sequence[int]) -> tuple[float, ...]:
+    """Rows / (classes * rows of the class), as scikit-learn balances classes: their mean over the rows is 1.
+
+    As there, classes are those that occur; the weight of one without rows, which no row takes, is 0.
+    """
+    rows, classes = sum(class_rows), sum(count > 0 for count in class_rows)
+    return tuple(rows / (classes * count) if count else 0.0 for count in class_rows)
+
+
+def build_task_loss(task: Task, class_rows: Sequence[int] = ()) -> TaskLoss:
+    """The loss that fits the kind of task, with the weights that it asks for.
+
+    `class_rows` is how many training rows each class has. Without it, a task that balances its classes gets a loss
+    that weighs nothing yet: good for predictions, not for training.
+    """
+    if task.kind == "regression":
+        return RegressionLoss()
+    loss = MulticlassLoss() if task.kind == "multiclass" else BinaryLoss()
+    weights = balanced_weights(class_rows) if task.class_weights == "balanced" else task.class_weights
+    return WeightedLoss(loss, weights) if weights else loss
 
 
 def load_custom_loss(task: Task, allowed_packages: Collection[str]) -> nn.Module | None:

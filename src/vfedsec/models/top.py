@@ -18,7 +18,7 @@ from vfedsec.models.head import Head
 from vfedsec.models.optimizers import build_optimizer
 from vfedsec.models.registry import build_module
 from vfedsec.models.state import dump_tensors, load_tensors
-from vfedsec.models.tasks import build_task_loss, load_custom_loss
+from vfedsec.models.tasks import TaskLoss, build_task_loss, load_custom_loss
 from vfedsec.protocol.interfaces import Floats
 
 
@@ -43,13 +43,20 @@ class TorchTop:
         self._width = job.embedding_width
         self._slices = tuple(slices)
         self._head = _build_head(job, seed, allowed_packages)
-        self._task = build_task_loss(job.task)
-        custom_loss = load_custom_loss(job.task, allowed_packages)
-        self._loss = custom_loss or self._task.loss
+        self._custom_loss = load_custom_loss(job.task, allowed_packages)
+        self._job_task = job.task
         self._flat = FlatParameters(self._head)
         self._optimizer = build_optimizer(job.training, self._flat.size)
         self._embedding = Landing()
-        self._closed_form = None if custom_loss else closed_form_step(self._head, self._task)
+        self._awaits_class_rows = job.task.is_balanced
+        self._use(build_task_loss(job.task))
+
+    def balance(self, class_rows: Sequence[int]) -> None:
+        """Weigh classes by how many training rows each has. Raises `LocalProtocolError` if the job does not say so."""
+        if not self._job_task.is_balanced:
+            raise LocalProtocolError("a top model was told to balance classes that the job does not balance")
+        self._use(build_task_loss(self._job_task, class_rows))
+        self._awaits_class_rows = False
 
     def train(self, embedding: Floats, present: Sequence[bool], labels: Floats, valid: int) -> tuple[float, Floats]:
         """One step on the first `valid` rows; the loss, and its gradient by the embedding.
@@ -57,8 +64,10 @@ class TorchTop:
         The gradient (batch, width) is zero for missing slices and for rows past `valid`.
 
         Raises:
-            LocalProtocolError: The arguments do not fit each other.
+            LocalProtocolError: The arguments do not fit each other, or `balance` was left out.
         """
+        if self._awaits_class_rows:
+            raise LocalProtocolError("a top model cannot balance classes before it knows how many rows each has")
         if not 1 <= valid <= min(len(embedding), len(labels)):
             raise LocalProtocolError(
                 f"a top model cannot train on {valid} rows of {len(embedding)} embeddings and {len(labels)} labels"
@@ -89,6 +98,11 @@ class TorchTop:
     def load(self, state: bytes) -> None:
         """Take a state that `dump` gave. Raises `RemoteProtocolError` when it does not fit."""
         load_tensors(state, self._state())
+
+    def _use(self, task: TaskLoss) -> None:
+        self._task = task
+        self._loss = self._custom_loss or task.loss
+        self._closed_form = None if self._custom_loss else closed_form_step(self._head, task)
 
     def _by_autograd(self, rows: Tensor, mask: Tensor | None, targets: Tensor, valid: int) -> tuple[float, Tensor]:
         # A single row has no statistics, so layers that want them use their running ones.

@@ -67,6 +67,7 @@ class ActiveParty(Party):
                 int(np.count_nonzero(batches.rows("predict", 0, index) != ABSENT_ROW))
                 for index in range(batches.count("predict"))
             ),
+            class_rows=batches.class_rows(self.job.task.class_count) if self.job.task.is_balanced else [],
         )
 
     def _round(self, message: Round) -> Share:

@@ -35,6 +35,7 @@ class Aggregator(Dialogue):
         formats = ShareFormats(self.job)
         self._incoming = Incoming(self.job, self.roles, formats)
         self._conclusion = Conclusion(self.job, self.roles, formats, setup.top, self._incoming)
+        self._top = setup.top
         self._sizes = m.Ready()
         self._last_useful = 0.0
         self._setbacks = 0
@@ -55,6 +56,8 @@ class Aggregator(Dialogue):
                 f"no training rows: expected labels in the table of {self.roles.active}, and rows that are left after "
                 "the alignment and the split"
             )
+        if class_rows := self._incoming.class_rows(self._sizes):
+            self._top.balance(class_rows)
         planned = rounds_planned(self.job.training, self._sizes)
         started = (self.job.name, self.job.security.mode, self._sizes.train_batches, planned)
         self._tell(trace.RunStarted(*started))

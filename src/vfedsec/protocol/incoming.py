@@ -45,6 +45,17 @@ class Incoming:
         if reply.labels is not None:
             self._check_labels(self.labels(reply))
 
+    def class_rows(self, reply: m.Ready) -> list[int]:
+        """How many training rows each class has. Raises `RemoteProtocolError` when that cannot be, or when the job
+        does not ask for it."""
+        task = self._job.task
+        expected = task.class_count if task.is_balanced else 0
+        if len(reply.class_rows) != expected or (expected and not any(reply.class_rows)):
+            raise RemoteProtocolError(
+                f"expected training rows of {expected} classes, got {len(reply.class_rows)} counts"
+            )
+        return reply.class_rows
+
     def labels(self, reply: m.Share) -> Floats:
         """The labels of the batch, (batch,)."""
         if reply.labels is None or len(reply.labels) != 4 * self._roles.batch_size:
@@ -52,7 +63,7 @@ class Incoming:
         return np.frombuffer(reply.labels, "<f4")
 
     def _check_labels(self, labels: Floats) -> None:
-        classes = {"binary": 2, "multiclass": len(self._job.task.classes)}.get(self._job.task.kind)
+        classes = self._job.task.class_count
         if not np.isfinite(labels).all() or (
             classes and not ((labels >= 0) & (labels < classes) & (labels == np.floor(labels))).all()
         ):

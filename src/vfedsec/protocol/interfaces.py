@@ -54,6 +54,10 @@ class BottomModel(Protocol):
 class TopModel(Protocol):
     """The aggregator's part of the network."""
 
+    def balance(self, class_rows: Sequence[int]) -> None:
+        """Before the first step of a job with `class_weights = "balanced"`: how many training rows each class has, at
+        least one in all."""
+
     def train(self, embedding: Floats, present: Sequence[bool], labels: Floats, valid: int) -> tuple[float, Floats]:
         """One step on the first `valid` rows; the loss, and its gradient by the embedding (batch, width).
 
@@ -82,6 +86,9 @@ class Batches(Protocol):
 
     def labels(self, rows: Rows) -> Floats:
         """Their labels (batch,): class numbers or values; zeros for `ABSENT_ROW`."""
+
+    def class_rows(self, classes: int) -> list[int]:
+        """How many training rows each class has, where labels are class numbers below `classes`."""
 
     def partner_rows(self, party: str, rows: Rows) -> Rows:
         """The same rows in that passive party's own row numbers; `ABSENT_ROW` where it holds none."""

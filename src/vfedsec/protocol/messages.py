@@ -148,14 +148,15 @@ class Mail(_Message, frozen=True):
 
 
 class Ready(_Message, frozen=True):
-    """The preparation is over for this party; the active one says how many batches a pass takes, and how many
-    rows one of predictions."""
+    """The preparation is over for this party; the active one says how many batches a pass takes, how many
+    rows one of predictions, and with `class_weights = "balanced"` how many training rows each class has."""
 
     train_batches: Count = 0
     validation_batches: Count = 0
     test_batches: Count = 0
     predict_batches: Count = 0
     predict_rows: Count = 0
+    class_rows: list[Count] = []
 
 
 class Share(_Message, frozen=True):

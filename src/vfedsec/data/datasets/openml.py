@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfedsec.data.cells import number_text
 from vfedsec.data.datasets.catalogue import KnownDataset, KnownImages, KnownTable
 from vfedsec.data.datasets.dataset import Images
 from vfedsec.data.datasets.finding import DATA_VARIABLE
 from vfedsec.data.datasets.images import ClassNumbers
 from vfedsec.data.datasets.tables import MISSING, Rows
-from vfedsec.data.table import number_text
 from vfedsec.errors import DataError
 
 

@@ -1,0 +1,82 @@
+"""Arrays in files: NumPy's `.npz` and `.npy`, and IDX, the format of MNIST and its successors."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vfedsec.data.origin import Origin
+
+Array = NDArray[Any]
+_Read = TypeVar("_Read")
+
+MOST_BYTES = 1 << 33
+"""No array file holds more, unpacked; one that claims more is refused before it is read."""
+
+_IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, struct.error, MemoryError)
+
+
+def read_npz(origin: Origin, path: Path) -> Mapping[str, Array]:
+    """All arrays of a file by name. Raises `DataError` when it cannot be read, or holds anything but plain arrays."""
+    return _read(origin, lambda: _npz(path))
+
+
+def read_array(origin: Origin, path: Path) -> Array:
+    """The array of an IDX or `.npy` file. Raises `DataError` when it cannot be read."""
+    return _read(origin, lambda: _npy(path) if path.suffix == ".npy" else _idx(path))
+
+
+def _read(origin: Origin, read: Callable[[], _Read]) -> _Read:
+    try:
+        return read()
+    except _UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise origin.error(f"the file cannot be read: {reason}") from None
+
+
+def _npz(path: Path) -> dict[str, Array]:
+    with zipfile.ZipFile(path) as archive:
+        _check_size(sum(member.file_size for member in archive.infolist()))
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _npy(path: Path) -> Array:
+    array: Array = np.load(path, allow_pickle=False)
+    return array
+
+
+def _idx(path: Path) -> Array:
+    with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
+        kind, axes = _idx_head(stream)
+        sides = struct.unpack(f">{axes}I", stream.read(4 * axes))
+        expected = math.prod(sides) * kind.itemsize
+        _check_size(expected)
+        data = stream.read(expected + 1)
+    if len(data) != expected:
+        raise ValueError(
+            f"its head promises {expected} bytes of data, and it has {'more' if len(data) > expected else len(data)}"
+        )
+    return np.frombuffer(data, kind).reshape(sides).astype(kind.newbyteorder("="))
+
+
+def _idx_head(stream: BinaryIO) -> tuple[np.dtype[Any], int]:
+    zeros, kind, axes = struct.unpack(">HBB", stream.read(4))
+    if zeros or kind not in _IDX_TYPES or not axes:
+        raise ValueError("it does not begin as an IDX file does")
+    return np.dtype(_IDX_TYPES[kind]), axes
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise ValueError(f"it claims to hold {size} bytes, and {MOST_BYTES} are the most that is read")

@@ -1,0 +1,93 @@
+"""SQLite and PostgreSQL, attached to DuckDB for reading only.
+
+DuckDB reads them with extensions of its own, signed by its makers. They come with the extra `databases`; nothing is
+ever fetched from a network.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import duckdb
+
+from vfedsec.data.duck import literal, quoted
+from vfedsec.data.duck_errors import reason_of
+from vfedsec.data.origin import Origin
+
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+_POSTGRES = ("postgresql://", "postgres://")
+_EXTENSIONS = {"sqlite": "sqlite_scanner", "postgres": "postgres_scanner"}
+_NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+
+
+def is_postgres(address: str) -> bool:
+    """Whether this is the address of a PostgreSQL database."""
+    return address.startswith(_POSTGRES)
+
+
+def shown_address(address: str) -> str:
+    """The address without a password."""
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=user.split(":")[0] + at + host, query=""))
+
+
+def attach(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, address: str, base: Path) -> None:
+    """Make a database known under a name. Raises `DataError` when it cannot be reached or read."""
+    kind = "postgres" if is_postgres(address) else "sqlite"
+    place = address if kind == "postgres" else str(base / address)
+    if kind == "sqlite" and not Path(place).is_file():
+        raise origin.error("the file cannot be read: No such file")
+    try:
+        _load_extension(origin, connection, kind)
+        connection.execute(f"ATTACH {literal(place)} AS {quoted(name)} (TYPE {kind}, READ_ONLY)")
+        connection.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = ?", [name])
+    except duckdb.Error as error:
+        raise origin.error(f"the database cannot be read: {reason_of(error, secret=place)}") from None
+
+
+def table_in(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, table: str) -> str:
+    """What DuckDB selects from: a table of an attached database, which may go unnamed if it is the only one. Raises
+    `DataError` when there is no such table."""
+    found = _tables(origin, connection, name)
+    matching = [one for one in found if table in (one[1], ".".join(one))] if table else found
+    if len(matching) == 1:
+        schema, found_table = matching[0]
+        return ".".join(quoted(part) for part in (name, schema, found_table))
+    known = ", ".join(sorted(".".join(one) for one in found)) or "none"
+    expected = f"has no table {table!r}" if table and not matching else "has several tables, and data.table names none"
+    if not found:
+        expected = "has no table"
+    raise origin.error(f"the database {expected}; there are: {known}")
+
+
+def _tables(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str]]:
+    query = (
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = $1 "
+        "UNION SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = $1 AND NOT internal"
+    )
+    try:
+        return connection.execute(query, [name]).fetchall()
+    except duckdb.Error as error:
+        raise origin.error(f"the database cannot be read: {reason_of(error)}") from None
+
+
+def _load_extension(origin: Origin, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
+    extension = _EXTENSIONS[kind]
+    try:
+        connection.execute(f"LOAD {_packaged(extension) or extension}")
+    except duckdb.Error as error:
+        needed = f"{_NAMES[kind]} is read with DuckDB's extension {extension}, which comes with vfedsec[databases]"
+        raise origin.error(f"{needed}: {reason_of(error)}") from None
+
+
+def _packaged(extension: str) -> str | None:
+    """The extension's file, where a package brings it for this version of DuckDB."""
+    try:
+        folder = resources.files(f"duckdb_extension_{extension}")
+    except ModuleNotFoundError:
+        return None
+    file = folder / "extensions" / f"v{duckdb.__version__}" / f"{extension}.duckdb_extension"
+    return literal(str(file)) if file.is_file() else None

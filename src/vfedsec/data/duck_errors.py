@@ -1,0 +1,55 @@
+"""What DuckDB refuses, told without the cells that its own messages show."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from vfedsec.data.origin import Origin
+from vfedsec.errors import DataError
+
+_LINE = re.compile(r"Error on Line: (\d+)")
+_WIDTHS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+# These quote names, keywords and files, and never a cell.
+_TELLING = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+    duckdb.IOException,
+    duckdb.PermissionException,
+)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def refusal(origin: Origin, error: duckdb.Error, *, blank_lines: int = 0) -> DataError:
+    """What to raise about a source instead; `blank_lines` stand before the header of a CSV file."""
+    if line := _LINE.search(str(error)):
+        # DuckDB counts the header, blank lines too, and a row that spans several lines once.
+        return origin.error(_csv_reason(str(error)), row=int(line[1]) - blank_lines - 2)
+    return origin.error(reason_of(error))
+
+
+def reason_of(error: duckdb.Error, secret: str = "") -> str:
+    """Why, in one line, without cells and without the secret."""
+    message = str(error)
+    if "state machine reached an invalid state" in message:
+        return "the file is not valid CSV: its lines do not all end alike, or a quote is out of place"
+    first = (message.splitlines() or [""])[0]
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return f"there is not enough memory or temporary disk to read it: {first}"
+    first = first.removeprefix("Invalid Input Error: ")
+    if secret:
+        first = first.replace(secret, "...")
+    return first if isinstance(error, _TELLING) else _QUOTED.sub("...", first)
+
+
+def _csv_reason(message: str) -> str:
+    if widths := _WIDTHS.search(message):
+        return f"the row has {widths[2]} fields, the header {widths[1]}"
+    if "Invalid unicode" in message:
+        return "the row is not UTF-8 text"
+    if "quote" in message:
+        return "the row is not valid CSV: a quote is out of place"
+    return "the row is not valid CSV"

@@ -1,0 +1,67 @@
+"""SQLite and PostgreSQL: addresses and the extensions they are read with."""
+
+import sqlite3
+from importlib import resources
+
+import pytest
+
+from vfedsec.config.party import DataSource, PartyFile
+from vfedsec.data.databases import is_postgres, shown_address
+from vfedsec.data.sources import files_named, load, shown_source
+from vfedsec.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("postgresql://me@host:5432/db", "postgresql://me@host:5432/db"),
+        ("postgresql://me:pass@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:p@ss@host/db", "postgresql://me@host/db"),
+        ("postgres://host/db?password=pass&sslmode=require", "postgres://host/db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(address, shown):
+    assert is_postgres(address)
+    assert shown_address(address) == shown
+
+
+def test_an_extension_that_is_not_there_says_where_to_get_it(tmp_path, monkeypatch):
+    def absent(package):
+        raise ModuleNotFoundError(package)
+
+    sqlite3.connect(tmp_path / "t.db").execute("CREATE TABLE t (id)").connection.close()
+    monkeypatch.setattr(resources, "files", absent)
+    monkeypatch.setenv("HOME", str(tmp_path))  # where DuckDB keeps what it was once told to install
+    party = PartyFile(name="bank", data=DataSource(source="t.db", id="id"))
+    with pytest.raises(
+        DataError, match=r"SQLite is read with DuckDB's extension sqlite_scanner, which comes with vfed"
+    ):
+        load(party, tmp_path, [], False)
+
+
+def test_a_database_is_only_read(tmp_path):
+    connection = sqlite3.connect(tmp_path / "t.db")
+    with connection:
+        connection.execute("CREATE TABLE t (id text)")
+        connection.execute("INSERT INTO t VALUES ('a')")
+    connection.close()
+    before = (tmp_path / "t.db").read_bytes()
+    load(PartyFile(name="bank", data=DataSource(source="t.db", id="id")), tmp_path, [], False)
+    assert (tmp_path / "t.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t.db"]
+
+
+@pytest.mark.parametrize(
+    ("data", "shown", "files"),
+    [
+        ({"source": "t.csv"}, "t.csv", ["t.csv"]),
+        ({"source": "postgresql://me:pass@host/db"}, "postgresql://me@host/db", []),
+        ({"query": "SELECT 1", "attach": {"a": "t.db", "b": "postgres://host/db"}}, "data.query", ["t.db"]),
+        ({"arrays": {"x": "x-ubyte", "y": "y-ubyte.gz"}}, "data.arrays", ["x-ubyte", "y-ubyte.gz"]),
+    ],
+)
+def test_a_source_is_shown_and_its_files_are_known(tmp_path, data, shown, files):
+    source = DataSource(id="id", **data)
+    assert shown_source(source, tmp_path).endswith(shown)
+    assert files_named(source, tmp_path) == [tmp_path / name for name in files]
