@@ -1,4 +1,4 @@
-"""The command line: `vfedsec demo`, `simulate`, `check`, `bench`, `keygen`."""
+"""The command line: `vfedsec demo`, `simulate`, `check`, `bench`, `keygen`, `paper`."""
 
 from vfedsec.cli.entry import main
 

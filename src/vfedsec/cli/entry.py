@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 
 from vfedsec import __version__
-from vfedsec.cli import bench, check, demo, keygen, simulate
+from vfedsec.cli import bench, check, demo, keygen, paper, simulate
 from vfedsec.errors import VFedSecError
 
-_COMMANDS = (demo, simulate, check, bench, keygen)
+_COMMANDS = (demo, simulate, check, bench, keygen, paper)
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended."""

@@ -27,9 +27,13 @@ def reference() -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Those that have no commands of their own, by all the words it takes to call them."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
+            for name, command in action.choices.items():
+                yield from ((f"{name} {inner}", one) for inner, one in _commands(command))
+                if not any(isinstance(inner, argparse._SubParsersAction) for inner in command._actions):
+                    yield name, command
 
 
 def _arguments(command: argparse.ArgumentParser) -> Iterator[str]:
