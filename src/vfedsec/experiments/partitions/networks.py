@@ -22,13 +22,13 @@ _HIDDEN = 32
 def group_width(partition: Partition, job: JobPlan) -> int:
     """How many columns of the embedding a group fills: all that are summed, or an equal share, rounded."""
     whole = _EMBEDDING[job.network]
-    return whole if job.purpose == "overhead" else round(whole / len(partition.groups))
+    return round(whole / len(partition.groups)) if job.purpose == "dropout" else whole
 
 
 def embedding_width(partition: Partition, job: JobPlan) -> int:
     """How many columns the joint embedding has."""
     width = group_width(partition, job)
-    return width if job.purpose == "overhead" else width * len(partition.groups)
+    return width * len(partition.groups) if job.purpose == "dropout" else width
 
 
 def input_width(partition: Partition, job: JobPlan, holding: Holding) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 from vfedsec.data.datasets.catalogue import ADULT, BANK, EMNIST, FASHION_MNIST, KnownImages, KnownTable
 
 Network = Literal["linear", "mlp", "cnn"]
-Purpose = Literal["overhead", "dropout"]
+Purpose = Literal["training", "overhead", "dropout"]
 
 ACTIVE = "active"
 """What the active party is called; the others are `client1`, `client2` and so on, as in the paper."""
@@ -104,19 +104,20 @@ def _sliced(known: KnownImages, parties: int, jobs: tuple[JobPlan, ...]) -> Part
     return Partition(f"{known.key}-{parties}", known, slices[0], _alone(slices[1:]), jobs)
 
 
+_OF_TABLES = (JobPlan("job", "training", "linear"), JobPlan("overhead", "overhead", "linear"))
 _BANK = Partition(
     "bank",
     BANK,
     Holding(("housing", "loan", "contact", "day", "month", "campaign", "pdays", "previous", "poutcome")),
     _pairs(("default", "balance"), ("age", "job", "marital", "education")),
-    (JobPlan("overhead", "overhead", "linear"),),
+    _OF_TABLES,
 )
 _ADULT = Partition(
     "adult",
     ADULT,
     Holding(("workclass", "occupation", "capital-gain", "capital-loss", "hours-per-week")),
     _pairs(("race", "marital-status", "relationship", "age", "gender", "native-country"), ("education",)),
-    (JobPlan("overhead", "overhead", "linear"),),
+    _OF_TABLES,
 )
 _OVERHEAD_OF_IMAGES = (JobPlan("overhead-cnn", "overhead", "cnn"), JobPlan("overhead-mlp", "overhead", "mlp"))
 _DROPOUT_OF_IMAGES = (JobPlan("dropout-cnn", "dropout", "cnn"), JobPlan("dropout-mlp", "dropout", "mlp"))

@@ -58,7 +58,7 @@ def _job(partition: Partition, job: JobPlan) -> str:
 
 
 def _head(partition: Partition, job: JobPlan) -> str:
-    tables = {"overhead": "the overhead tables", "dropout": "the drop-out figures and tables"}[job.purpose]
+    tables = "the drop-out figures and tables" if job.purpose == "dropout" else "the overhead tables"
     about = f"{partition.known.name}, partitioned as for {tables} of the paper. Made by `vfedsec paper partitions`."
     if job.without:
         about += f" The job leaves {job.without} alone, which is known only after the call that it is to predict."
@@ -96,7 +96,7 @@ def _task(partition: Partition) -> str:
 
 
 def _fusion(partition: Partition, job: JobPlan) -> str:
-    if job.purpose == "overhead":
+    if job.purpose != "dropout":
         parts = "as one map of all columns would be"
         if job.network == "linear":
             holdings = [partition.active, *(group.holding for group in partition.groups)]
@@ -131,9 +131,9 @@ def _top(partition: Partition, job: JobPlan) -> str:
 
 def _training(partition: Partition, job: JobPlan) -> str:
     length, reason, optimizer = ["rounds = 5", "evaluate_every = 0"], "The paper names no optimizer.", "sgd"
-    if job.purpose == "dropout":
+    if job.purpose != "overhead":
         length, optimizer = ["epochs = 10"], "adam"
-        if isinstance(partition.known, KnownTable):
+        if job.purpose == "dropout" and isinstance(partition.known, KnownTable):
             length = ["# The paper tells the AUC after 30 rounds and after 50.", "rounds = 50", "evaluate_every = 10"]
             reason += " Plain SGD of this step size learns next to nothing in 50 rounds."
     steps = ["batch_size = 256", f"# {reason}", f'optimizer = "{optimizer}"', "learning_rate = 0.01"]
@@ -151,6 +151,8 @@ def _split(partition: Partition) -> str:
 def _purpose(job: JobPlan) -> str:
     if job.purpose == "overhead":
         return "# Keys live as long as in the paper.\n[security]\nrekey_every = 5"
+    if job.purpose == "training":
+        return "# A sum cannot pad: a round that loses somebody is dropped.\n[dropout]\npolicy = \"discard\""
     policy = '# The baseline is "discard".\n[dropout]\npolicy = "pad"'
     about = (
         "Nobody drops out as it stands. In the paper a round loses parties with a probability of 0.3 or 0.4, and then "
