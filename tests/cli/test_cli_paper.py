@@ -30,7 +30,7 @@ def partitions(*arguments: object) -> int:
 def test_the_jobs_are_printed_and_can_be_checked(bank: Path, tmp_path: Path, capsys: Captured) -> None:
     assert partitions("bank", "bank-5", "--data-dir", bank, "--to", tmp_path) == 0
     printed = capsys.readouterr()
-    jobs = ["bank/overhead.toml", "bank-5/dropout.toml", "bank-5/dropout-with-duration.toml"]
+    jobs = ["bank/job.toml", "bank/overhead.toml", "bank-5/dropout.toml", "bank-5/dropout-with-duration.toml"]
     assert printed.out.splitlines() == [str(tmp_path / job) for job in jobs]
     assert printed.err == f"Bank Marketing, 45211 rows, from bank-full.csv in {bank}\n"
     assert main(["check", printed.out.splitlines()[0]]) == 0

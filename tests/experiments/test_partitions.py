@@ -141,6 +141,15 @@ def test_training_is_the_papers(partition: Partition, file: str) -> None:
     assert job.security.mode == "secure"
     if file.startswith("overhead"):
         assert (job.fusion.kind, job.security.rekey_every, job.training.rounds) == ("sum", 5, 5)
+    elif file == "job":
+        overhead = load_job(EXAMPLES / partition.name / "overhead.toml")
+        assert (job.fusion, job.top, job.active, job.groups) == (
+            overhead.fusion,
+            overhead.top,
+            overhead.active,
+            overhead.groups,
+        )
+        assert (job.training.epochs, job.dropout.policy) == (10, "discard")
     else:
         assert (job.fusion.kind, job.dropout.policy, job.simulation.drop_proportion) == ("concat", "pad", 0.1)
         assert all(len(group.parties) == 1 for group in job.groups)

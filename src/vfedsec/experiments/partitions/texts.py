@@ -152,7 +152,7 @@ def _purpose(job: JobPlan) -> str:
     if job.purpose == "overhead":
         return "# Keys live as long as in the paper.\n[security]\nrekey_every = 5"
     if job.purpose == "training":
-        return "# A sum cannot pad: a round that loses somebody is dropped.\n[dropout]\npolicy = \"discard\""
+        return '# A sum cannot pad: a round that loses somebody is dropped.\n[dropout]\npolicy = "discard"'
     policy = '# The baseline is "discard".\n[dropout]\npolicy = "pad"'
     about = (
         "Nobody drops out as it stands. In the paper a round loses parties with a probability of 0.3 or 0.4, and then "
