@@ -79,7 +79,7 @@ def _compare(job_file: Path, console: Console) -> tuple[Job, Comparison]:
 
     with contextlib.closing(trace.TraceFile(job_file.with_name(_TRACE))) as file, RunView(console) as view:
         view.say("reading the tables")
-        simulation = Simulation.from_files(job_file, Options(tap=view.tap))
+        simulation = Simulation.from_files(job_file, Options(sink=view, tap=view.tap))
         view.say("greeting the parties")
         simulation.prepare()
         names = names_of(simulation.job.active.party)

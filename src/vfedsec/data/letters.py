@@ -5,24 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from vfedsec.config.party import ColumnKind
+from vfedsec.data.alignment_letters import AlignmentLetter
 from vfedsec.data.encoding import ColumnSummary
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.messages import UNREADABLE
-
-
-class AlignmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Active party to passive party: the blinded ids of all its rows."""
-
-    elements: bytes
-
-
-class AlignmentReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Passive party to active party."""
-
-    answer: bytes
-    """The request's elements, blinded once more, in their order."""
-    elements: bytes
-    """The sender's own blinded ids, in its secret order."""
 
 
 class GroupKinds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -38,7 +24,7 @@ class GroupSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
     columns: list[ColumnSummary]
 
 
-Letter = AlignmentRequest | AlignmentReply | GroupKinds | GroupSummary
+Letter = AlignmentLetter | GroupKinds | GroupSummary
 
 _decoder: msgspec.msgpack.Decoder[Letter] = msgspec.msgpack.Decoder(Letter)
 
