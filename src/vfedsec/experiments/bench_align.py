@@ -1,0 +1,140 @@
+"""What an alignment costs beside bare calls of the library that does the curve, and what a second core brings.
+
+Two made-up tables share half their ids. The sides talk in letters as in a run, without seals and frames; the bare calls
+are the library's own four steps, for the same ids. All of it happens in this process, both sides included.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import private_set_intersection.python as psi
+
+from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment
+from vfedsec.data.alignment_letters import AlignmentOpened, AlignmentOpening, AlignmentReply, AlignmentRequest
+from vfedsec.data.curve import Curve, usable_cores
+from vfedsec.data.letters import Letter, read, write
+from vfedsec.data.pieces import rows_a_piece
+from vfedsec.data.remembering import OrderMemory, PlacesMemory
+from vfedsec.protocol.interfaces import ABSENT_ROW, Rows
+
+DEFAULT_IDS = 100_000
+_MOST_LAPS = 2
+_IDS_A_RUN = 200_000
+"""Laps beyond the first are worth their time up to so many ids in all."""
+
+Result = TypeVar("Result")
+
+
+def run(ids: int = DEFAULT_IDS, *, bare: bool = True) -> dict[str, Any]:
+    """All figures, for two tables of so many ids; without `bare`, only of the alignment on all cores.
+
+    Of several laps the fastest counts: other work on the machine only ever adds to a time.
+    """
+    tables = _made_up(ids)
+    laps = [_lap(*tables, bare=bare) for _ in range(min(_MOST_LAPS, max(_IDS_A_RUN // ids, 1)))]
+    expected = _intersection(*tables)
+    figures: dict[str, Any] = {
+        "ids": ids,
+        "cores": usable_cores(),
+        "laps": len(laps),
+        "intersection_ok": all(np.array_equal(found, expected) for lap in laps for found in lap.found),
+    }
+    best = {name: min(lap.figures[name] for lap in laps) for name in laps[0].figures}
+    if bare:
+        figures |= {
+            "cpu_over_bare": best["parallel_cpu_s"] / best["bare_cpu_s"],
+            "parallel_over_sequential": best["parallel_s"] / best["sequential_s"],
+        }
+    return figures | best
+
+
+@dataclass(frozen=True)
+class _Lap:
+    figures: dict[str, float]
+    found: list[Rows]
+    """The passive party's row for each of the active party's ids, by every way that was timed."""
+
+
+def _made_up(ids: int) -> tuple[list[str], list[str]]:
+    """The active and the passive party's ids; they share half, in different orders."""
+    first = [f"customer-{number:09d}" for number in range(ids)]
+    second = [f"customer-{number:09d}" for number in range(ids // 2, ids // 2 + ids)]
+    np.random.default_rng(0).shuffle(second)
+    return first, second
+
+
+def _lap(active: list[str], passive: list[str], *, bare: bool) -> _Lap:
+    lap = _Lap({}, [])
+    lap.found.append(_timed(lap.figures, "parallel", lambda: _align(active, passive, Curve(usable_cores()))))
+    lap.figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if bare:
+        lap.found.append(_timed(lap.figures, "sequential", lambda: _align(active, passive, Curve())))
+        shared = _timed(lap.figures, "bare", lambda: _bare(active, passive))
+        # It tells which of the active party's ids are shared, not with which rows.
+        rows = _intersection([active[row] for row in shared], passive)
+        lap.found.append(np.full(len(active), ABSENT_ROW, np.int32))
+        lap.found[-1][shared] = rows
+    return lap
+
+
+def _timed(figures: dict[str, float], name: str, work: Callable[[], Result]) -> Result:
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    figures[f"{name}_s"] = time.perf_counter() - wall
+    figures[f"{name}_cpu_s"] = time.process_time() - cpu
+    return result
+
+
+def _align(active: list[str], passive: list[str], curve: Curve) -> Rows:
+    """The whole conversation."""
+    one = ActiveAlignment(active, ["passive"], curve, PlacesMemory(active, None))
+    memory = OrderMemory(passive, bytes(32), None, "active")
+    other = PassiveAlignment(passive, "active", rows_a_piece(1), curve, memory)
+    letter: Letter | None = one.begin()["passive"]
+    while letter is not None:
+        letter = _taken(one, _answered(other, _carried(letter)))
+    places = one.matched["passive"]
+    return np.where(places == ABSENT_ROW, places, other.order[places])
+
+
+def _carried(letter: Letter) -> Letter:
+    return read("the other side", write(letter))
+
+
+def _answered(side: PassiveAlignment, letter: Letter) -> Letter:
+    match letter:
+        case AlignmentOpening():
+            return _carried(side.open(letter))
+        case AlignmentRequest():
+            return _carried(side.answer(letter))
+    raise AssertionError(letter)
+
+
+def _taken(side: ActiveAlignment, letter: Letter) -> Letter | None:
+    match letter:
+        case AlignmentOpened():
+            return side.open("passive", letter)
+        case AlignmentReply():
+            return side.take("passive", letter)
+    raise AssertionError(letter)
+
+
+def _bare(active: list[str], passive: list[str]) -> list[int]:
+    """The library's four steps: which of the active party's ids are shared."""
+    client, server = psi.client.CreateWithNewKey(True), psi.server.CreateWithNewKey(True)
+    request = client.CreateRequest(active)
+    setup = server.CreateSetupMessage(0.0, len(active), passive, psi.DataStructure.RAW)
+    shared: list[int] = client.GetIntersection(setup, server.ProcessRequest(request))
+    return shared
+
+
+def _intersection(active: list[str], passive: list[str]) -> Rows:
+    """The same in the plain."""
+    rows = {one: row for row, one in enumerate(passive)}
+    return np.array([rows.get(one, ABSENT_ROW) for one in active], np.int32)
