@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from vfedsec.data.alignment_letters import AlignmentOpened, AlignmentOpening, AlignmentReply, AlignmentRequest
 from vfedsec.data.curve import ELEMENT_BYTES, Curve, new_key
 from vfedsec.data.matching import Elements, places
-from vfedsec.data.pieces import Pieces, check_length, out_of_turn, raised, rows_a_piece, twice
+from vfedsec.data.pieces import Pieces, check_length, out_of_turn, raised, twice
 from vfedsec.data.remembering import OrderMemory, PlacesMemory, RememberedPlaces
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.interfaces import Rows
@@ -32,20 +32,23 @@ from vfedsec.protocol.interfaces import Rows
 class ActiveAlignment:
     """The active party's side, with all passive parties of a run."""
 
-    def __init__(self, ids: Sequence[str], partners: Sequence[str], curve: Curve, memory: PlacesMemory) -> None:
+    def __init__(
+        self, ids: Sequence[str], partners: Sequence[str], size: int, curve: Curve, memory: PlacesMemory
+    ) -> None:
+        """`partners` are all passive parties, `size` is what `rows_a_piece` says."""
         self.matched: dict[str, Rows] = {}
         """For each own row its place in the party's secret order or `ABSENT_ROW`, of every party that is done."""
         self._rows = len(ids)
         self._partners = tuple(partners)
+        self._size = size
         self._memory = memory
         self._own = _OwnElements(ids, new_key(), curve)
-        self._remembered: dict[str, RememberedPlaces] = {}
+        recalled = {party: memory.recall(party) for party in self._partners}  # takes long: not while somebody waits
+        self._remembered = {party: places for party, places in recalled.items() if places}
         self._opened: dict[str, _Comparison | None] = {}
 
     def begin(self) -> dict[str, AlignmentOpening]:
         """The first letter to every passive party."""
-        recalled = {party: self._memory.recall(party) for party in self._partners}
-        self._remembered = {party: places for party, places in recalled.items() if places}
         fingerprints = {party: remembered.fingerprint for party, remembered in self._remembered.items()}
         return {party: AlignmentOpening(self._rows, fingerprints.get(party, b"")) for party in self._partners}
 
@@ -59,8 +62,7 @@ class ActiveAlignment:
             self.matched[sender] = remembered.places
             self._opened[sender] = None
             return None
-        size = rows_a_piece(len(self._partners))
-        comparison = self._opened[sender] = _Comparison(sender, self._own, letter, size)
+        comparison = self._opened[sender] = _Comparison(sender, self._own, letter, self._size)
         return self._next(comparison)
 
     def take(self, sender: str, letter: AlignmentReply) -> AlignmentRequest | None:
@@ -82,6 +84,8 @@ class ActiveAlignment:
         sender, opened = comparison.sender, comparison.opened
         self.matched[sender] = comparison.places()
         self._memory.keep(sender, RememberedPlaces(opened.fingerprint, opened.rows, self.matched[sender]))
+        if len(self.matched) == len(self._partners):
+            self._own.forget()
         return None
 
 
@@ -99,6 +103,10 @@ class _OwnElements:
         missing = self.ids[len(self._made) // ELEMENT_BYTES : rows.stop]
         self._made += self.curve.hashed(missing, self.key)
         return bytes(self._made[rows.start * ELEMENT_BYTES : rows.stop * ELEMENT_BYTES])
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._made = bytearray()
 
 
 class _Comparison:
@@ -140,11 +148,13 @@ class _Comparison:
         self._number += 1
 
     def places(self) -> Rows:
-        """The result. Raises `RemoteProtocolError` where an element came twice."""
-        if not self._answers.are_different():
+        """The result, to be asked for once. Raises `RemoteProtocolError` where an element came twice."""
+        answers, theirs = self._answers, self._theirs
+        self._answers, self._theirs = Elements(), Elements()
+        if not answers.are_different():
             raise twice(self.sender)
         try:
-            return places(self._answers, self._theirs)
+            return places(answers, theirs)
         except ValueError:
             raise twice(self.sender) from None
 
@@ -161,14 +171,11 @@ class PassiveAlignment:
         self._curve = curve
         self._memory = memory
         self._key = new_key()
+        self.order = memory.order  # takes long: not while somebody waits
+        """The secret order: which own row stands at each place that the active party learns of."""
         self._pieces: Pieces | None = None
         self._number = 0
         self._theirs = Elements()
-
-    @property
-    def order(self) -> Rows:
-        """The secret order: which own row stands at each place that the active party learns of."""
-        return self._memory.order
 
     def open(self, letter: AlignmentOpening) -> AlignmentOpened:
         """Answer the first letter. Raises `RemoteProtocolError` for a second one: it would be a second question
@@ -197,6 +204,7 @@ class PassiveAlignment:
         self._number += 1
         if is_last:
             self.is_over = True
+            self._theirs = Elements()
             self._memory.keep()
         return AlignmentReply(letter.number, answers, elements)
 

@@ -59,7 +59,8 @@ class ActivePreparation:
         self._encoder = Encoder(summarise(table, job.active.columns))
         self._labels = None if table.label is None else encode_labels(table, job.task)
         remembered = PlacesMemory(table.ids, _records(memory, table))
-        self._alignment = ActiveAlignment(table.ids, job.passive_parties, curve or Curve(), remembered)
+        piece = rows_a_piece(len(job.passive_parties))
+        self._alignment = ActiveAlignment(table.ids, job.passive_parties, piece, curve or Curve(), remembered)
 
     def begin(self) -> Mail:
         """The first letter of an alignment to every passive party."""

@@ -93,7 +93,7 @@ def _timed(figures: dict[str, float], name: str, work: Callable[[], Result]) -> 
 
 def _align(active: list[str], passive: list[str], curve: Curve) -> Rows:
     """The whole conversation."""
-    one = ActiveAlignment(active, ["passive"], curve, PlacesMemory(active, None))
+    one = ActiveAlignment(active, ["passive"], rows_a_piece(1), curve, PlacesMemory(active, None))
     memory = OrderMemory(passive, bytes(32), None, "active")
     other = PassiveAlignment(passive, "active", rows_a_piece(1), curve, memory)
     letter: Letter | None = one.begin()["passive"]
