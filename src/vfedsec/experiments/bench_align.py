@@ -31,27 +31,24 @@ _IDS_A_RUN = 200_000
 Result = TypeVar("Result")
 
 
-def run(ids: int = DEFAULT_IDS, *, bare: bool = True) -> dict[str, Any]:
-    """All figures, for two tables of so many ids; without `bare`, only of the alignment on all cores.
+def run(ids: int = DEFAULT_IDS) -> dict[str, Any]:
+    """All figures, for two tables of so many ids.
 
     Of several laps the fastest counts: other work on the machine only ever adds to a time.
     """
     tables = _made_up(ids)
-    laps = [_lap(*tables, bare=bare) for _ in range(min(_MOST_LAPS, max(_IDS_A_RUN // ids, 1)))]
+    laps = [_lap(*tables) for _ in range(min(_MOST_LAPS, max(_IDS_A_RUN // ids, 1)))]
+    best = {name: min(lap.figures[name] for lap in laps) for name in laps[0].figures}
     expected = _intersection(*tables)
-    figures: dict[str, Any] = {
+    return {
         "ids": ids,
         "cores": usable_cores(),
         "laps": len(laps),
         "intersection_ok": all(np.array_equal(found, expected) for lap in laps for found in lap.found),
+        "cpu_over_bare": best["parallel_cpu_s"] / best["bare_cpu_s"],
+        "parallel_over_sequential": best["parallel_s"] / best["sequential_s"],
+        **best,
     }
-    best = {name: min(lap.figures[name] for lap in laps) for name in laps[0].figures}
-    if bare:
-        figures |= {
-            "cpu_over_bare": best["parallel_cpu_s"] / best["bare_cpu_s"],
-            "parallel_over_sequential": best["parallel_s"] / best["sequential_s"],
-        }
-    return figures | best
 
 
 @dataclass(frozen=True)
@@ -69,17 +66,15 @@ def _made_up(ids: int) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def _lap(active: list[str], passive: list[str], *, bare: bool) -> _Lap:
+def _lap(active: list[str], passive: list[str]) -> _Lap:
     lap = _Lap({}, [])
     lap.found.append(_timed(lap.figures, "parallel", lambda: _align(active, passive, Curve(usable_cores()))))
     lap.figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if bare:
-        lap.found.append(_timed(lap.figures, "sequential", lambda: _align(active, passive, Curve())))
-        shared = _timed(lap.figures, "bare", lambda: _bare(active, passive))
-        # It tells which of the active party's ids are shared, not with which rows.
-        rows = _intersection([active[row] for row in shared], passive)
-        lap.found.append(np.full(len(active), ABSENT_ROW, np.int32))
-        lap.found[-1][shared] = rows
+    lap.found.append(_timed(lap.figures, "sequential", lambda: _align(active, passive, Curve())))
+    shared = _timed(lap.figures, "bare", lambda: _bare(active, passive))
+    # It tells which of the active party's ids are shared, not with which rows.
+    lap.found.append(np.full(len(active), ABSENT_ROW, np.int32))
+    lap.found[-1][shared] = _intersection([active[row] for row in shared], passive)
     return lap
 
 
