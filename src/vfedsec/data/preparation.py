@@ -106,8 +106,9 @@ class ActivePreparation:
         return partners, np.flatnonzero(keep)
 
     def _nothing_shared(self) -> str:
+        matched = self._alignment.matched
         shared = ", ".join(
-            f"{party} has {np.count_nonzero(rows != ABSENT_ROW)}" for party, rows in self._alignment.matched.items()
+            f"{party} has {np.count_nonzero(matched[party] != ABSENT_ROW)}" for party in self._job.passive_parties
         )
         return f"no row is shared with every group: of {len(self._table)} rows, {shared}"
 
