@@ -228,6 +228,8 @@ def test_an_answer_or_an_element_that_stands_for_two_rows_is_refused(size):
                 reply = sides.answered("bank0", request)
                 reply = msgspec.structs.replace(reply, **{repeats: (ELEMENT + other) * (size // 2)})
                 request = sides.taken("bank0", reply)
+        with pytest.raises(RemoteProtocolError, match="bank0 sent a piece of the alignment out of turn"):
+            sides.taken("bank0", AlignmentReply(4 // size, b"", b""))
         assert "bank0" not in sides.active.matched
 
 

@@ -68,7 +68,7 @@ class ActiveAlignment:
     def take(self, sender: str, letter: AlignmentReply) -> AlignmentRequest | None:
         """Take a piece; what to answer, if anything. Raises `RemoteProtocolError` for anything but the next piece."""
         comparison = self._opened.get(sender)
-        if comparison is None or sender in self.matched:
+        if comparison is None or comparison.is_over:
             raise out_of_turn(sender)
         comparison.take(letter)
         return self._next(comparison)
