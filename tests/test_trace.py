@@ -7,6 +7,8 @@ from vfedsec import trace
 
 EVENTS = [
     trace.RunStarted("job", "secure", 10, 100),
+    trace.Aligning("active", 500, 1000),
+    trace.Warned("a0", "what it remembered is damaged"),
     trace.RoundEnded(1, "train", 0, "padded", 0.5, 2, ("a0",), ("b0",)),
     trace.RoundEnded(2, "test", 0, "evaluated", None, 1),
     trace.Evaluated(3, 2, "test", {"accuracy": 0.75}),
@@ -32,7 +34,7 @@ def test_a_trace_comes_back_as_it_was(tmp_path):
 def test_an_event_is_one_line_of_json(tmp_path):
     lines = written(EVENTS, tmp_path / "trace.jsonl").read_text().splitlines()
     assert len(lines) == len(EVENTS)
-    assert lines[5] == '{"event":"PartyReturned","round_index":4,"party":"a0"}'
+    assert lines[7] == '{"event":"PartyReturned","round_index":4,"party":"a0"}'
 
 
 def test_a_new_trace_takes_the_place_of_an_old_one(tmp_path):

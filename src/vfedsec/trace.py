@@ -27,6 +27,21 @@ class RunStarted(_Event, frozen=True):
     rounds_planned: int
 
 
+class Aligning(_Event, frozen=True):
+    """A party has compared more of its rows with its partners' rows; those of both sides are counted."""
+
+    party: str
+    done: int
+    total: int
+
+
+class Warned(_Event, frozen=True):
+    """Something that a party's owner should know and no reason to stop."""
+
+    party: str
+    message: str
+
+
 class RoundEnded(_Event, frozen=True):
     """A mini-batch went by."""
 
@@ -82,7 +97,7 @@ class RunEnded(_Event, frozen=True):
     round_index: int
 
 
-Event = RunStarted | RoundEnded | Evaluated | PartyLost | PartyReturned | KeyRenewed | RunEnded
+Event = RunStarted | Aligning | Warned | RoundEnded | Evaluated | PartyLost | PartyReturned | KeyRenewed | RunEnded
 Sink = Callable[[Event], None]
 
 

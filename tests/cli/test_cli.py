@@ -19,7 +19,7 @@ from vfedsec.cli import file_reference, main
 from vfedsec.cli.reference import reference
 from vfedsec.crypto.keys import Identity
 from vfedsec.data.demo import write_demo
-from vfedsec.experiments import bench_secure_layer, bench_training
+from vfedsec.experiments import bench_align, bench_secure_layer, bench_training
 from vfedsec.trace import RunEnded, RunStarted, read_trace
 
 CUSTOMERS = 1_500
@@ -75,6 +75,8 @@ def test_help_comes_at_once() -> None:
         ["demo", "--word-bits", "8"],
         ["demo", "--epochs", "0"],
         ["bench", "everything"],
+        ["bench", "align", "--ids", "1"],
+        ["bench", "align", "--ids", "many"],
     ],
 )
 def test_a_wrong_command_line_ends_with_2_and_says_how_it_goes(arguments: list[str], capsys: Captured) -> None:
@@ -232,6 +234,7 @@ def test_a_job_that_cannot_be_run_ends_with_1_and_one_line(
 @pytest.mark.parametrize(
     ("what", "module", "figures"),
     [
+        ("align", bench_align, {"intersection_ok": True, "ids": 100_000, "cpu_over_bare": 1.04}),
         ("secure-layer", bench_secure_layer, {"mask_over_keystream": 0.93}),
         ("training", bench_training, {"concat": {"exchanges_per_round": 1.0}}),
     ],
@@ -239,14 +242,28 @@ def test_a_job_that_cannot_be_run_ends_with_1_and_one_line(
 def test_bench_prints_a_table_or_json(
     what: str, module: object, figures: dict[str, object], monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(module, "run", lambda: figures)
+    monkeypatch.setattr(module, "run", lambda *arguments: figures)
     assert main(["bench", what, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == figures
     assert main(["bench", what]) == 0
     printed = capsys.readouterr()
     assert "measuring ..." in printed.err
-    expected = {"secure-layer": "mask over keystream", "training": "concat: exchanges per round"}
+    expected = {
+        "align": "intersection ok",
+        "secure-layer": "mask over keystream",
+        "training": "concat: exchanges per round",
+    }
     assert expected[what] in printed.out
+
+
+def test_ids_are_for_the_alignment_alone(capsys: Captured) -> None:
+    assert main(["bench", "training", "--ids", "100"]) == 1
+    assert "error: expected --ids with 'align' only" in capsys.readouterr().err
+
+
+def test_as_many_ids_are_aligned_as_were_asked_for(capsys: Captured) -> None:
+    assert main(["bench", "align", "--ids", "60", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ids"] == 60
 
 
 # -- keygen --

@@ -112,3 +112,12 @@ def test_a_result_file_that_cannot_be_written_is_refused_before_the_work(tmp_pat
     (tmp_path / "results.json").mkdir()
     assert demo(tmp_path) == 1
     assert "expected a file that can be written, found: Is a directory" in capsys.readouterr().err
+
+
+def test_a_second_demo_moves_as_many_bytes_as_the_first(tmp_path: Path, capsys: Captured) -> None:
+    moved = []
+    for _ in range(2):
+        assert demo(tmp_path / "demo", "--json") == 0
+        moved.append(json.loads(capsys.readouterr().out)["pad"]["bytes"])
+    assert moved[0] == pytest.approx(moved[1], rel=1e-3)
+    assert not (tmp_path / "demo" / ".vfedsec").exists()

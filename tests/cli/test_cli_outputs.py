@@ -11,6 +11,7 @@ import torch
 
 from vfedsec.cli import main
 from vfedsec.data.demo import write_demo
+from vfedsec.trace import Aligning, read_trace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -90,3 +91,20 @@ def test_a_run_none_of_whose_rounds_could_be_used_is_warned_of(job_file: Path, c
     job_file.write_text(text.replace('policy = "pad"', 'policy = "discard"'))
     assert simulate(job_file) == 0
     assert "warning: no round could be used: the network is as it was drawn" in capsys.readouterr().err
+
+
+def test_a_trace_tells_of_the_alignment_and_that_a_second_run_skips_it(job_file: Path, tmp_path: Path) -> None:
+    aligned = []
+    for _ in range(2):
+        assert simulate(job_file, "--trace", tmp_path / "trace.jsonl") == 0
+        events = [event for event in read_trace(tmp_path / "trace.jsonl") if isinstance(event, Aligning)]
+        aligned.append({event.party for event in events})
+    assert aligned == [{"bank", "telco_north", "telco_south", "retailer"}, set()]
+
+
+def test_a_damaged_memory_is_warned_of(job_file: Path, capsys: Captured) -> None:
+    assert simulate(job_file) == 0
+    for path in (job_file.parent / ".vfedsec").iterdir():
+        path.write_bytes(b"scratched")
+    assert simulate(job_file) == 0
+    assert capsys.readouterr().err.count("remembered of its alignment with") == 6

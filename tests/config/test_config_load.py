@@ -199,6 +199,16 @@ def test_no_repr_shows_the_seed_of_a_party() -> None:
     assert "bank.csv" in repr(party)
 
 
+def test_a_party_remembers_beside_its_file_unless_it_says_where() -> None:
+    assert parse_party(PARTY).remember == ".vfedsec"
+    assert parse_party(f'remember = ""\n{PARTY}').remember == ""
+
+
+def test_a_folder_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"\[remember\]: expected a folder or an empty text"):
+        parse_party(f'remember = "a\\u0000b"\n{PARTY}')
+
+
 def test_a_number_too_large_for_a_float_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"\[security\.clip\]"):
         parse_job(f"{JOB}\n[security]\nclip = 0x{'f' * 400}")

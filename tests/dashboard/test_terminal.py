@@ -10,7 +10,7 @@ from rich.console import Console
 from federation import job_of, rows_of
 from vfedsec.dashboard.terminal import RunView
 from vfedsec.engines.simulation import Options, Simulation
-from vfedsec.trace import Evaluated, RoundEnded, RunStarted
+from vfedsec.trace import Aligning, Evaluated, RoundEnded, RunStarted, Warned
 
 
 class Screen:
@@ -211,3 +211,54 @@ def test_the_planned_rounds_are_known_when_the_run_was_prepared_before() -> None
         view(RunStarted("test", "secure", 5, 50))
         view.watch(job_of())
         assert screen.shown().splitlines()[0].rstrip().endswith("0/50")
+
+
+ALIGNING = "aligning rows and encoding columns"
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_a_terminal_shows_how_far_the_alignment_is(width: int) -> None:
+    screen = Screen(terminal=True, width=width)
+    with screen.view as view:
+        view.say(ALIGNING)
+        assert screen.shown().rstrip() == f"{ALIGNING} ... 0 s"
+        screen.now = 3.0
+        view(Aligning("active", 0, 4000))
+        view(Aligning("a0", 0, 4000))
+        view(Aligning("active", 1000, 4000))
+        (line,) = screen.shown().splitlines()
+        assert line.startswith(f"{ALIGNING} ")
+        assert line.rstrip().endswith("12 %  3 s")
+        assert len(line) <= width
+        view(Aligning("active", 4000, 4000))
+        view(Aligning("a0", 4000, 4000))
+        assert screen.shown().rstrip() == f"{ALIGNING} ... 3 s"
+    assert f"{ALIGNING}: 3.0 s" in screen.text
+
+
+def test_a_party_that_boasts_makes_no_bar_longer_than_it_is() -> None:
+    screen = Screen(terminal=True)
+    with screen.view as view:
+        view.say(ALIGNING)
+        view(Aligning("active", 2**62, 1000))
+        view(Aligning("a0", 0, 1000))
+        assert "50 %" in screen.shown()
+
+
+def test_a_file_is_told_of_a_long_alignment_now_and_then() -> None:
+    screen = Screen(terminal=False)
+    with screen.view as view:
+        view.say(ALIGNING)
+        for second in range(25):
+            screen.now = float(second)
+            view(Aligning("active", second, 100))
+    assert screen.lines == [f"{ALIGNING} ...", f"{ALIGNING} ... 10 %", f"{ALIGNING} ... 20 %"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_warning_stays(terminal: bool) -> None:
+    screen = Screen(terminal=terminal)
+    with screen.view as view:
+        view.say(ALIGNING)
+        view(Warned("shop", "what shop remembered is damaged"))
+    assert "warning: what shop remembered is damaged" in screen.text

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vfedsec.config.job import Active, Alignment, Group, Job, ModelSpec, Split, Task, Training
+from vfedsec.data.alignment_letters import AlignmentOpened, AlignmentOpening, AlignmentReply, AlignmentRequest
 from vfedsec.data.encoding import Encoder
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, GroupKinds, write
+from vfedsec.data.letters import GroupKinds, write
 from vfedsec.data.preparation import ActivePreparation, PassivePreparation, first_holders
 from vfedsec.data.summaries import ToldKind, merge, summarise
 from vfedsec.data.table import Table
@@ -211,9 +212,9 @@ def test_a_passive_partys_order_is_its_secret():
     table = Table.from_columns("post", ids, {"town": list(map(str, range(50)))})
     orders = [Encoder(summarise(table, ["town"])).transform(table)[:, 0].tolist()]
     for seed in (b"one", b"two"):
-        party = PassivePreparation(job(), "post", table, seed, Built, os.urandom)
-        party.receive("shop", preparations(job())["shop"].begin()[0][1])
-        orders.append(party.finish(b"")[0].features[:, 0].tolist())
+        parties = preparations(job()) | {"post": PassivePreparation(job(), "post", table, seed, Built, os.urandom)}
+        deliver(parties)
+        orders.append(parties["post"].finish(b"")[0].features[:, 0].tolist())
     assert len(set(map(tuple, orders))) == 3
 
 
@@ -291,17 +292,21 @@ def kinds_letter(*kinds):
     return write(GroupKinds([ToldKind(kind=kind) for kind in kinds], bytes(32)))
 
 
-REQUEST = write(AlignmentRequest(b""))
-REPLY = write(AlignmentReply(b"", b""))
+OPENING, OPENED = write(AlignmentOpening(1)), write(AlignmentOpened(1))
+REQUEST, REPLY = write(AlignmentRequest(0, b"")), write(AlignmentReply(0, b"", b""))
 
 
 @pytest.mark.parametrize(
     ("receiver", "sender", "letter"),
     [
+        ("shop", "b1", OPENING),
         ("shop", "b1", REQUEST),
         ("shop", "b1", kinds_letter("numeric")),
+        ("shop", "stranger", OPENED),
         ("shop", "stranger", REPLY),
+        ("b1", "b2", OPENING),
         ("b1", "b2", REQUEST),
+        ("b1", "shop", OPENED),
         ("b1", "shop", REPLY),
         ("b1", "shop", kinds_letter("numeric")),
         ("b1", "post", kinds_letter("numeric")),
@@ -312,37 +317,59 @@ def test_a_letter_from_the_wrong_party_is_refused(receiver, sender, letter):
         preparations(job())[receiver].receive(sender, letter)
 
 
+def opened(parties, name="b1"):
+    """The first request of the alignment with a party."""
+    letters = dict(parties["shop"].begin())
+    [(_, answer)] = parties[name].receive("shop", letters[name])
+    [(receiver, request)] = parties["shop"].receive(name, answer)
+    assert receiver == name
+    return request
+
+
 def test_a_second_alignment_request_is_refused():
     parties = preparations(job())
-    letter = parties["shop"].begin()[0][1]
+    letter = opened(parties)
     parties["b1"].receive("shop", letter)
-    with pytest.raises(RemoteProtocolError, match="shop sent AlignmentRequest twice"):
+    with pytest.raises(RemoteProtocolError, match="shop sent a piece of the alignment out of turn"):
         parties["b1"].receive("shop", letter)
 
 
 def test_a_second_alignment_reply_is_refused():
     parties = preparations(job())
-    [(_, reply)] = parties["b1"].receive("shop", parties["shop"].begin()[0][1])
+    [(_, reply)] = parties["b1"].receive("shop", opened(parties))
     parties["shop"].receive("b1", reply)
-    with pytest.raises(RemoteProtocolError, match="b1 sent AlignmentReply twice"):
+    with pytest.raises(RemoteProtocolError, match="b1 sent a piece of the alignment out of turn"):
         parties["shop"].receive("b1", reply)
 
 
 def test_every_alignment_has_secret_exponents_of_its_own():
     """With one that is known, or used twice, ids could be guessed and tried."""
     one, two = preparations(job()), preparations(job())
-    requests = [parties["shop"].begin()[0][1] for parties in (one, two)]
+    requests = [opened(parties) for parties in (one, two)]
     assert requests[0] != requests[1]
     replies = [parties["b1"].receive("shop", requests[0]) for parties in (one, two)]
     assert replies[0] != replies[1]
 
 
+def test_progress_is_that_of_the_alignment():
+    parties = preparations(job())
+    assert {party.progress() for party in parties.values()} == {(0, 0)}
+    deliver(parties)
+    assert {name: party.progress() for name, party in parties.items()} == {
+        "shop": (3 * 6 + 13, 3 * 6 + 13),
+        "b1": (9, 9),
+        "b2": (10, 10),
+        "post": (12, 12),
+    }
+
+
 def test_a_refused_request_leaves_the_party_unaligned():
-    party = preparations(job())["b1"]
+    parties = preparations(job())
+    opened(parties)
     with pytest.raises(RemoteProtocolError):
-        party.receive("shop", REQUEST)
+        parties["b1"].receive("shop", REQUEST)
     with pytest.raises(DataError, match="never got the letters of shop"):
-        party.finish(b"")
+        parties["b1"].finish(b"")
 
 
 @pytest.mark.parametrize(("column", "label"), [(["1", "2"] * 10 + ["x"], "0"), (range(21), "maybe")])
@@ -387,11 +414,17 @@ def test_a_malformed_letter_is_refused(letter):
         preparations(job())["b1"].receive("b2", letter)
 
 
-ALIGN_PARTIES = preparations(job())
+def mid_alignment():
+    """Parties of which b1 and the shop have told each other their sizes."""
+    parties = preparations(job())
+    return parties, opened(parties)
+
+
+ALIGN_PARTIES, FIRST_REQUEST = mid_alignment()
 GENUINE = (
-    ("b1", "shop", ALIGN_PARTIES["shop"].begin()[0][1]),
+    ("b1", "shop", FIRST_REQUEST),
     ("b1", "b2", kinds_letter("numeric")),
-    ("shop", "b1", ALIGN_PARTIES["b1"].receive("shop", ALIGN_PARTIES["shop"].begin()[0][1])[0][1]),
+    ("shop", "b1", ALIGN_PARTIES["b1"].receive("shop", FIRST_REQUEST)[0][1]),
 )
 
 
@@ -403,7 +436,7 @@ def test_a_damaged_letter_is_taken_or_refused_and_nothing_else(case, data):
     damaged = bytearray(letter)
     damaged[place] ^= data.draw(st.integers(1, 255))
     try:
-        answers = preparations(job())[receiver].receive(sender, bytes(damaged))
+        answers = mid_alignment()[0][receiver].receive(sender, bytes(damaged))
     except RemoteProtocolError:
         return
     assert all(isinstance(body, bytes) for _, body in answers)

@@ -14,6 +14,7 @@ from vfedsec.experiments.comparison import Comparison, Name, compare, with_polic
 from vfedsec.experiments.report import comparison_report, comparison_summary, run_report
 
 CUSTOMERS = 1_500
+ALIGNING_ANEW = Options(memory=lambda name: None)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def job_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def prepared(job_file: Path) -> Simulation:
-    simulation = Simulation.from_files(job_file)
+    simulation = Simulation.from_files(job_file, ALIGNING_ANEW)
     simulation.prepare()
     return simulation
 
@@ -71,7 +72,7 @@ def test_both_federations_count_the_whole_set_up(prepared: Simulation, compariso
 
 
 def test_the_bytes_are_those_of_a_run_by_itself(job_file: Path, comparison: Comparison) -> None:
-    alone = Simulation.from_files(job_file)
+    alone = Simulation.from_files(job_file, ALIGNING_ANEW)
     alone.train()
     alone.finish()
     assert comparison.pad.bytes_moved == pytest.approx(alone.engine.meter.bytes_moved(), rel=1e-5)

@@ -79,7 +79,9 @@ def _compare(job_file: Path, console: Console) -> tuple[Job, Comparison]:
 
     with contextlib.closing(trace.TraceFile(job_file.with_name(_TRACE))) as file, RunView(console) as view:
         view.say("reading the tables")
-        simulation = Simulation.from_files(job_file, Options(tap=view.tap))
+        # Nothing is remembered: every demo counts the bytes of a whole run.
+        options = Options(sink=view, tap=view.tap, memory=lambda name: None)
+        simulation = Simulation.from_files(job_file, options)
         view.say("greeting the parties")
         simulation.prepare()
         names = names_of(simulation.job.active.party)

@@ -173,6 +173,11 @@ def _label_that_is_the_id(party: PartyFile) -> Iterator[Refusal]:
         yield Refusal("data.label", "a column other than data.id", shown(party.data.label))
 
 
+def _folder_that_cannot_be(party: PartyFile) -> Iterator[Refusal]:
+    if "\0" in party.remember:
+        yield Refusal("remember", "a folder or an empty text", shown(party.remember))
+
+
 def _named_parties(job: Job) -> list[tuple[str, str]]:
     passive = [
         (f"groups[{index}].parties[{place}]", name)
@@ -222,4 +227,5 @@ _PARTY_RULES: tuple[Callable[[PartyFile], Iterator[Refusal]], ...] = (
     _party_file_name,
     _table_without_names,
     _label_that_is_the_id,
+    _folder_that_cannot_be,
 )

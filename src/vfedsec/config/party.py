@@ -49,9 +49,14 @@ class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     the group), its order of rows, its rounding and, the active one, what is held out; left out, a
     simulation derives one from the job's seed."""
 
+    remember: str = ".vfedsec"
+    """A folder, relative to this file, for what is remembered of the alignment, so that the next run with the same
+    tables skips it: which rows matched and the secret order of rows, no ids. Empty: nothing is remembered, by the
+    party at the other end either."""
+
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Everything but the seed."""
-        return [("name", self.name), ("data", self.data), ("identity", self.identity)]
+        return [("name", self.name), ("data", self.data), ("identity", self.identity), ("remember", self.remember)]
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())

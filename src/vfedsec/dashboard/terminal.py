@@ -18,6 +18,7 @@ from rich.text import Text
 
 from vfedsec import trace
 from vfedsec.config.job import Job
+from vfedsec.dashboard.aligned import Aligned
 from vfedsec.dashboard.rounds import Progress
 from vfedsec.dashboard.words import metric_name, metric_text, seconds_text
 from vfedsec.protocol.switchboard import Exchange
@@ -27,6 +28,9 @@ _STAGE_AFTER = {"hello": "aligning rows and encoding columns", "prepare": "build
 
 _SHORT_STAGE = 0.5
 """Seconds; a stage that took less leaves no line behind."""
+
+_QUIET = 10.0
+"""Seconds; where the output is no terminal, an alignment is told of no more often."""
 
 _REFRESHES_PER_SECOND = 8
 
@@ -53,6 +57,8 @@ class RunView:
         self._stage_began = 0.0
         self._progress: Progress | None = None
         self._planned = 0
+        self._aligning = Aligned()
+        self._told = 0.0
 
     def __enter__(self) -> RunView:
         if self._console.is_terminal:
@@ -80,6 +86,7 @@ class RunView:
             return
         self._leave()
         self._stage, self._stage_began = stage, self._clock()
+        self._aligning, self._told = Aligned(), self._stage_began
         if self._live is None:
             self._print(Text(f"{stage} ..."))
         else:
@@ -104,11 +111,22 @@ class RunView:
         """Take one event."""
         if isinstance(event, trace.RunStarted):
             self._planned = event.rounds_planned
+        elif isinstance(event, trace.Warned):
+            self._print(Text(f"warning: {event.message}", style="yellow"))
+        elif isinstance(event, trace.Aligning):
+            self._take_aligning(event)
         if self._progress is None:
             return
         self._progress.take(event)
         if self._live is None and isinstance(event, trace.Evaluated):
             self._print(_one_line(self._progress, self._clock()))
+
+    def _take_aligning(self, event: trace.Aligning) -> None:
+        self._aligning.take(event)
+        now = self._clock()
+        if self._live is None and now - self._told >= _QUIET:
+            self._told = now
+            self._print(Text(f"{self._stage} ... {100 * self._aligning.share:.0f} %"))
 
     def _leave(self) -> None:
         """What is over leaves a line behind."""
@@ -125,9 +143,21 @@ class RunView:
     def _render(self) -> RenderableType:
         if self._progress is not None:
             return _rounds(self._progress, self._clock())
+        if self._stage and self._aligning.share < 1:
+            return _alignment(self._stage, self._aligning, self._clock() - self._stage_began)
         if self._stage:
             return Text(f"{self._stage} ... {self._clock() - self._stage_began:.0f} s")
         return Text()
+
+
+def _alignment(stage: str, aligned: Aligned, seconds: float) -> RenderableType:
+    bar = Table.grid(padding=(0, 1), expand=True)
+    bar.add_column(no_wrap=True)
+    bar.add_column(ratio=1)
+    bar.add_column(no_wrap=True, justify="right")
+    drawn = ProgressBar(1.0, aligned.share, complete_style="cyan", finished_style="cyan")
+    bar.add_row(Text(stage), drawn, Text(f"{100 * aligned.share:.0f} %  {seconds:.0f} s"))
+    return bar
 
 
 def _rounds(progress: Progress, now: float) -> RenderableType:

@@ -51,6 +51,7 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
         connection = duckdb.connect(":memory:", config=settings)
         try:
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")  # it would go to stdout, among the results
             yield connection
         finally:
             connection.close()

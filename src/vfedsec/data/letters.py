@@ -6,26 +6,12 @@ from typing import Annotated
 
 import msgspec
 
+from vfedsec.data.alignment_letters import AlignmentLetter
 from vfedsec.data.summaries import ToldKind
 from vfedsec.errors import RemoteProtocolError
 from vfedsec.protocol.messages import UNREADABLE
 
 SEED_BYTES = 32
-
-
-class AlignmentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Active party to passive party: the blinded ids of all its rows."""
-
-    elements: bytes
-
-
-class AlignmentReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Passive party to active party."""
-
-    answer: bytes
-    """The request's elements, blinded once more, in their order."""
-    elements: bytes
-    """The sender's own blinded ids, in its secret order."""
 
 
 class GroupKinds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -49,7 +35,7 @@ class GroupSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=Tru
     masked: bytes
 
 
-Letter = AlignmentRequest | AlignmentReply | GroupKinds | GroupCategories | GroupSums
+Letter = AlignmentLetter | GroupKinds | GroupCategories | GroupSums
 
 _decoder: msgspec.msgpack.Decoder[Letter] = msgspec.msgpack.Decoder(Letter)
 

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from vfedsec.config.job import Group, Job
 from vfedsec.data.agreement import GroupAgreement, GroupLetter
-from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment, new_key
+from vfedsec.data.alignment import ActiveAlignment, PassiveAlignment
+from vfedsec.data.alignment_letters import AlignmentOpened, AlignmentOpening, AlignmentReply, AlignmentRequest
 from vfedsec.data.batches import TableBatches
+from vfedsec.data.curve import Curve
 from vfedsec.data.encoding import Encoder
 from vfedsec.data.labels import encode_labels
-from vfedsec.data.letters import AlignmentReply, AlignmentRequest, read, write
-from vfedsec.data.ordering import derived_seed, keyed_order
+from vfedsec.data.letters import read, write
+from vfedsec.data.ordering import derived_seed
+from vfedsec.data.pieces import rows_a_piece
 from vfedsec.data.prepared import BuildModel
+from vfedsec.data.remembering import Memory, OrderMemory, PlacesMemory, Records
 from vfedsec.data.summaries import summarise
 from vfedsec.data.table import Table
 from vfedsec.errors import DataError, LocalProtocolError, RemoteProtocolError
@@ -36,37 +40,52 @@ class ActivePreparation:
     Raises `DataError` at a cell that is not of its column's kind, or a label that the task does not know.
     """
 
-    def __init__(self, job: Job, table: Table, private_seed: bytes, build_model: BuildModel) -> None:
+    def __init__(
+        self,
+        job: Job,
+        table: Table,
+        private_seed: bytes,
+        build_model: BuildModel,
+        *,
+        curve: Curve | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        """Without a `memory`, nothing is remembered of the alignment."""
         self._job = job
         self._table = table
         self._seed = private_seed
         self._build_model = build_model
         self._encoder = Encoder(summarise(table, job.active.columns), category_cap=job.encoding.category_cap)
         self._labels = None if table.label is None else encode_labels(table, job.task)
-        self._alignment = ActiveAlignment(table.ids, new_key())
-        self._partners: dict[str, Rows] = {}
+        remembered = PlacesMemory(table.ids, _records(memory, table, job))
+        piece = rows_a_piece(len(job.passive_parties))
+        self._alignment = ActiveAlignment(table.ids, job.passive_parties, piece, curve or Curve(), remembered)
 
     def begin(self) -> Mail:
-        """An alignment request to every passive party."""
-        letter = write(AlignmentRequest(self._alignment.request()))
-        return [(party, letter) for party in self._job.passive_parties]
+        """The first letter of an alignment to every passive party."""
+        return [(party, write(letter)) for party, letter in self._alignment.begin().items()]
 
     def receive(self, sender: str, body: bytes) -> Mail:
-        """Take a passive party's reply. Raises `RemoteProtocolError` for anything else."""
+        """Take a passive party's part of the alignment. Raises `RemoteProtocolError` for anything else."""
         letter = read(sender, body)
-        if not isinstance(letter, AlignmentReply) or sender not in self._job.passive_parties:
+        if sender in self._job.passive_parties and isinstance(letter, AlignmentOpened):
+            request = self._alignment.open(sender, letter)
+        elif sender in self._job.passive_parties and isinstance(letter, AlignmentReply):
+            request = self._alignment.take(sender, letter)
+        else:
             raise _unexpected(sender, letter)
-        if sender in self._partners:
-            raise _repeated(sender, letter)
-        self._partners[sender] = self._alignment.match(sender, letter.answer, letter.elements)
-        return []
+        return [(sender, write(request))] if request else []
+
+    def progress(self) -> tuple[int, int]:
+        """Of the alignment: how many rows of both sides have been compared, and how many there are."""
+        return self._alignment.progress()
 
     def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
         """The model and the batches.
 
         Raises `DataError` when a reply is missing or no row is left.
         """
-        silent = [party for party in self._job.passive_parties if party not in self._partners]
+        silent = [party for party in self._job.passive_parties if party not in self._alignment.matched]
         _check_nobody_silent(self._table, silent)
         partners, keep = self._joined()
         batches = self._batches({party: rows[keep] for party, rows in partners.items()}, keep)
@@ -79,7 +98,7 @@ class ActivePreparation:
         partners: dict[str, Rows] = {}
         keep = np.ones(len(self._table), dtype=np.bool_)
         for group in self._job.groups:
-            partners |= first_holders({party: self._partners[party] for party in group.parties})
+            partners |= first_holders({party: self._alignment.matched[party] for party in group.parties})
             if self._job.alignment.join == "inner":
                 keep &= np.any([partners[p] != ABSENT_ROW for p in group.parties], axis=0)
         if not keep.any():
@@ -87,8 +106,9 @@ class ActivePreparation:
         return partners, np.flatnonzero(keep)
 
     def _nothing_shared(self) -> str:
+        matched = self._alignment.matched
         shared = ", ".join(
-            f"{party} has {np.count_nonzero(rows != ABSENT_ROW)}" for party, rows in self._partners.items()
+            f"{party} has {np.count_nonzero(matched[party] != ABSENT_ROW)}" for party in self._job.passive_parties
         )
         return f"no row is shared with every group: of {len(self._table)} rows, {shared}"
 
@@ -123,52 +143,55 @@ class PassivePreparation:
         private_seed: bytes,
         build_model: BuildModel,
         entropy: Callable[[int], bytes],
+        *,
+        curve: Curve | None = None,
+        memory: Memory | None = None,
     ) -> None:
-        """`entropy` gives fresh random bytes, for the masks of the group's sums."""
+        """`entropy` gives fresh random bytes, for the masks of the group's sums. Without a `memory`, nothing is
+        remembered of the alignment, by the active party either."""
         self._job = job
         self._group = _group_of(job, party_name)
         self._table = table
         self._build_model = build_model
-        self._order = keyed_order(table.ids, derived_seed(private_seed, "row order"))
+        seed, active = derived_seed(private_seed, "row order"), job.active.party
+        remembered = OrderMemory(table.ids, seed, _records(memory, table, job), active)
+        piece = rows_a_piece(len(job.passive_parties))
+        self._alignment = PassiveAlignment(table.ids, active, piece, curve or Curve(), remembered)
         self._agreement = GroupAgreement(self._group, party_name, summarise(table, self._group.columns), entropy)
-        self._aligned = False
 
     def begin(self) -> Mail:
         """To the other parties of the group: how this one reads its columns."""
         return self._agreement.begin()
 
     def receive(self, sender: str, body: bytes) -> Mail:
-        """Answer the alignment request, or a letter of the group.
+        """Answer the active party's part of the alignment, or a letter of the group.
 
         Raises `RemoteProtocolError` for anything else, and `DataError` when the group's kinds do not go together.
         """
         letter = read(sender, body)
-        if isinstance(letter, AlignmentRequest) and sender == self._job.active.party:
-            return [(sender, write(self._answered(sender, letter)))]
+        if sender == self._job.active.party and isinstance(letter, AlignmentOpening):
+            return [(sender, write(self._alignment.open(letter)))]
+        if sender == self._job.active.party and isinstance(letter, AlignmentRequest):
+            return [(sender, write(self._alignment.answer(letter)))]
         if isinstance(letter, GroupLetter):
             return self._agreement.receive(sender, letter)
         raise _unexpected(sender, letter)
+
+    def progress(self) -> tuple[int, int]:
+        """Of the alignment: how many rows of both sides have been compared, and how many there are."""
+        return self._alignment.progress()
 
     def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
         """The model on the features in secret order.
 
         Raises `DataError` when a letter is missing.
         """
-        unaligned = [] if self._aligned else [self._job.active.party]
+        unaligned = [] if self._alignment.is_over else [self._job.active.party]
         _check_nobody_silent(self._table, [*unaligned, *self._agreement.silent()])
         encoder = Encoder(self._agreement.summaries(), category_cap=self._job.encoding.category_cap)
-        features = encoder.transform(self._table, self._order)
+        features = encoder.transform(self._table, self._alignment.order)
         width, spec = self._group.width, self._group.model
         return self._build_model(features, width, spec, model_seed), None
-
-    def _answered(self, sender: str, letter: AlignmentRequest) -> AlignmentReply:
-        # A second request would be a second question about who is in the table.
-        if self._aligned:
-            raise _repeated(sender, letter)
-        ids = [self._table.ids[row] for row in self._order.tolist()]
-        answer, elements = PassiveAlignment(ids, new_key()).reply(sender, letter.elements)
-        self._aligned = True
-        return AlignmentReply(answer, elements)
 
 
 def first_holders(rows_by_party: Mapping[str, Rows]) -> dict[str, Rows]:
@@ -181,6 +204,10 @@ def first_holders(rows_by_party: Mapping[str, Rows]) -> dict[str, Rows]:
         held = mine != ABSENT_ROW
         taken = held if taken is None else taken | held
     return result
+
+
+def _records(memory: Memory | None, table: Table, job: Job) -> Records | None:
+    return None if memory is None else Records(memory, table.party, table.source, job.identities)
 
 
 def _group_of(job: Job, party: str) -> Group:
@@ -197,7 +224,3 @@ def _check_nobody_silent(table: Table, silent: Sequence[str]) -> None:
 
 def _unexpected(sender: str, letter: object) -> RemoteProtocolError:
     return RemoteProtocolError(f"{sender} may not send {type(letter).__name__} here")
-
-
-def _repeated(sender: str, letter: object) -> RemoteProtocolError:
-    return RemoteProtocolError(f"{sender} sent {type(letter).__name__} twice")

@@ -41,6 +41,10 @@ class PreparedRows:
         """Nothing is expected. Raises `RemoteProtocolError`."""
         raise RemoteProtocolError(f"{sender} sent a letter about rows that are prepared already")
 
+    def progress(self) -> tuple[int, int]:
+        """There is nothing to align."""
+        return 0, 0
+
     def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
         """The bottom model on the given features, and the given batches."""
         model = self._build_model(self._features, self._width, self._spec, model_seed)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from vfedsec import trace
 from vfedsec.config.job import Job
 from vfedsec.config.load import load_party
 from vfedsec.config.party import PartyFile
 from vfedsec.data.sources import files_named, load
 from vfedsec.data.table import Table
+from vfedsec.engines.folder_memory import FolderMemory
 from vfedsec.errors import ConfigError
 
 
@@ -37,6 +40,14 @@ def files_read(job: Job, path: Path) -> list[Path]:
         named += [path.parent / job.parties[name], *files_named(party.data, base)]
         named += [base / party.identity] if party.identity else []
     return named
+
+
+def memory_of(name: str, files: Mapping[str, tuple[PartyFile, Path]], sink: trace.Sink) -> FolderMemory | None:
+    """What a party remembers by, as its file says; its warnings go into the trace."""
+    if name not in files or not files[name][0].remember:
+        return None
+    party, base = files[name]
+    return FolderMemory(base / party.remember, lambda message: sink(trace.Warned(name, message)))
 
 
 def table_of(job: Job, name: str, party: PartyFile, base: Path) -> Table:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from vfedsec.config.job import AGGREGATOR
 from vfedsec.engines.faults import Fault, Faults
-from vfedsec.engines.metering import Meter, Stopwatch, wall_clock
+from vfedsec.engines.metering import Meter, Stopwatch, cpu_clock, wall_clock
 from vfedsec.errors import CryptoError, ProtocolError
 from vfedsec.protocol.secure_layer import SecureLayer
 from vfedsec.protocol.switchboard import Exchange, Replies
@@ -38,14 +38,16 @@ class LocalEngine:
         deadline: float,
         faults: Faults | None = None,
         tap: Tap | None = None,
+        cpu: Callable[[], float] = cpu_clock,
     ) -> None:
+        """`cpu` tells the CPU seconds of whatever works for the parties."""
         self.parties = dict(parties)
         self.meter = Meter()
         self.now = 0.0
         self._deadline = deadline
         self._faults = faults or Faults()
         self._tap = tap
-        self._watch = Stopwatch()
+        self._watch = Stopwatch(cpu)
 
     def exchange(self, exchange: Exchange) -> Replies:
         """See `Engine`."""

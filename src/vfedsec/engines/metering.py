@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vfedsec.config.job import AGGREGATOR
@@ -19,12 +20,13 @@ wall_clock = time.perf_counter
 class Stopwatch:
     """CPU seconds of one stretch after the other: a single reading ends one and begins the next."""
 
-    def __init__(self) -> None:
-        self._since = cpu_clock()
+    def __init__(self, clock: Callable[[], float] = cpu_clock) -> None:
+        self._clock = clock
+        self._since = clock()
 
     def lap(self) -> float:
         """CPU seconds since the last lap."""
-        now = cpu_clock()
+        now = self._clock()
         seconds, self._since = now - self._since, now
         return seconds
 

@@ -10,8 +10,8 @@ exactly; ephemeral keys are fresh every time, and nothing depends on them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,17 @@ from vfedsec.config.networks import bottom_of, model_key
 from vfedsec.config.party import PartyFile
 from vfedsec.crypto.keys import RunContext
 from vfedsec.crypto.pairs import derive
-from vfedsec.data.preparation import ActivePreparation, PassivePreparation
+from vfedsec.data.curve import Curve, usable_cores
 from vfedsec.data.prepared import BuildModel, PreparedRows
 from vfedsec.data.table import Table
+from vfedsec.engines import preparations
 from vfedsec.engines.base import drive
 from vfedsec.engines.faults import Faults, RandomDropouts
-from vfedsec.engines.files import party_files, table_of
+from vfedsec.engines.files import memory_of, party_files, table_of
 from vfedsec.engines.given import check_complete, check_tables
 from vfedsec.engines.local import LocalEngine, Tap
-from vfedsec.engines.metering import Meter, wall_clock
+from vfedsec.engines.metering import Meter, cpu_clock, wall_clock
+from vfedsec.engines.preparations import MakePreparation, Memories
 from vfedsec.engines.secrets import Secrets
 from vfedsec.errors import LocalProtocolError, naming
 from vfedsec.models.bottom import build_bottom
@@ -82,6 +84,10 @@ class Options:
     """Sees every request and reply."""
     entropy: Entropy = os.urandom
     """Where ephemeral keys come from."""
+    curve: Curve = field(default_factory=lambda: Curve(usable_cores()))
+    """What the parties align their rows with."""
+    memory: Memories | None = None
+    """Gives each party by name what it remembers by; without it, files say so, and tables remember nothing."""
     allowed_packages: tuple[str, ...] = ()
     """Packages whose networks and losses a job may name."""
 
@@ -92,12 +98,11 @@ class Simulation:
     def __init__(
         self,
         job: Job,
-        make: Callable[[str, bytes, BuildModel], Preparation],
+        make: MakePreparation,
         *,
         files: Mapping[str, tuple[PartyFile, Path]] | None = None,
         options: Options | None = None,
     ) -> None:
-        """`make` gives a party's preparation from its name, its secret seed and the way to build its model."""
         self.job = job
         self.roles = Roles(job)
         self.options = options or Options()
@@ -107,7 +112,13 @@ class Simulation:
         self._secrets = Secrets(job, files or {})
         self._make = make
         parties = {name: self._party(name) for name in self.roles.parties}
-        self.engine = LocalEngine(parties, deadline=job.dropout.deadline, faults=self._faults(), tap=self.options.tap)
+        self.engine = LocalEngine(
+            parties,
+            deadline=job.dropout.deadline,
+            faults=self._faults(),
+            tap=self.options.tap,
+            cpu=lambda: cpu_clock() + self.options.curve.seconds_elsewhere,
+        )
         self.aggregator = Aggregator(self._aggregator_setup())
         self._is_prepared = self._is_trained = False
         self._job_file = ""
@@ -135,13 +146,9 @@ class Simulation:
     ) -> Simulation:
         """From one table a party."""
         check_tables(job, tables)
-        entropy = (options or Options()).entropy
-
-        def make(name: str, seed: bytes, build: BuildModel) -> Preparation:
-            if name == job.active.party:
-                return ActivePreparation(job, tables[name], seed, build)
-            return PassivePreparation(job, name, tables[name], seed, build, entropy)
-
+        options = options or Options()
+        memories = options.memory or (lambda name: memory_of(name, files or {}, options.sink))
+        make = preparations.from_tables(job, tables, options.curve, memories, options.entropy)
         return cls(job, make, files=files, options=options)
 
     @classmethod

@@ -25,7 +25,9 @@ from vfedsec.protocol.switchboard import Exchange, Replies, ReplyType, Switchboa
 Program = Generator[Exchange, Replies, Any]
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
-_MOST_DELIVERIES = 1000
+_MOST_DELIVERIES = 10_000
+"""For each passive party. In a delivery one that is alone compares 10,000 rows or more, one of many its share of them:
+so tables of a hundred million rows can be aligned, and letters without end are refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Dialogue:
         self._membership = Membership(setup.job, self.roles)
         self._outgoing = Outgoing(self.roles, self._membership)
         self._board = Switchboard(setup.identity, setup.identities, setup.context, job_digest(setup.job), setup.entropy)
+        self._aligning: dict[str, trace.Aligning] = {}
         self._round_index = 0
         self._now = 0.0
 
@@ -152,7 +155,8 @@ class Dialogue:
 
     def _carry_letters(self) -> Program:
         boxes: dict[str, list[m.Letter]] = {party: [] for party in self.roles.parties}
-        for _ in range(_MOST_DELIVERIES):
+        most = _MOST_DELIVERIES * len(self.roles.passive)
+        for _ in range(most):
             if not boxes:
                 return
             requests: dict[str, m.Request] = {
@@ -161,10 +165,17 @@ class Dialogue:
             mail = yield from self._insist(AggregatorState.PREPARING, "mail", requests, m.Mail)
             boxes = {}
             for party, reply in mail.items():
+                self._tell_aligning(party, reply)
                 for letter in reply.letters:
                     self._check_address(party, letter)
                     boxes.setdefault(letter.receiver, []).append(letter)
-        raise RemoteProtocolError(f"{', '.join(boxes)} still get letters after {_MOST_DELIVERIES} deliveries")
+        raise RemoteProtocolError(f"{', '.join(boxes)} still get letters after {most} deliveries")
+
+    def _tell_aligning(self, party: str, reply: m.Mail) -> None:
+        event = trace.Aligning(party, reply.rows_aligned, reply.rows_to_align)
+        if event.total and event != self._aligning.get(party):
+            self._aligning[party] = event
+            self._tell(event)
 
     def _check_address(self, party: str, letter: m.Letter) -> None:
         if letter.sender != party or letter.receiver not in self.roles.partners(party):

@@ -113,6 +113,9 @@ class Preparation(Protocol):
     def receive(self, sender: str, body: bytes) -> Mail:
         """Take a letter, answer with any number. Raises `ProtocolError` or `DataError` when it makes no sense."""
 
+    def progress(self) -> tuple[int, int]:
+        """How many rows of this party and its partners have been compared, and how many there are to compare."""
+
     def finish(self, model_seed: bytes) -> tuple[BottomModel, Batches | None]:
         """After the last letter: the bottom model, its first weights drawn from the seed, and for the active party
         its batches. Raises `DataError` when a letter it needs never came."""

@@ -22,6 +22,9 @@ KeyId = Annotated[bytes, msgspec.Meta(min_length=KEY_ID_BYTES, max_length=KEY_ID
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """Of rows or batches."""
 
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+"""Of several tables together."""
+
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that hold no such message; the last one for fields nested without end."""
 
@@ -142,9 +145,11 @@ class Welcome(_Message, frozen=True):
 
 
 class Mail(_Message, frozen=True):
-    """Letters to pass on."""
+    """Letters to pass on, and how far the party's alignment is."""
 
     letters: list[Letter]
+    rows_aligned: Size = 0
+    rows_to_align: Size = 0
 
 
 class Ready(_Message, frozen=True):

@@ -200,7 +200,7 @@ class Party:
             outgoing += self._seal_mail(self._setup.preparation.begin())
         for letter in message.letters:
             outgoing += self._read_letter(letter)
-        return MailReply(outgoing)
+        return MailReply(outgoing, *self._setup.preparation.progress())
 
     def _first_letters(self) -> list[Letter]:
         return []

@@ -1,0 +1,54 @@
+"""A folder in which a party keeps what it remembers from run to run, for its owner alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+class FolderMemory:
+    """Implements `Memory`. The folder is made when something is first kept; files are replaced whole or not at all."""
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._warn = warn
+
+    def load(self, name: str) -> bytes | None:
+        """What was saved under this name, or nothing."""
+        try:
+            return self._path(name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._warn(f"what {self._folder} holds of the last alignment cannot be read: {error.strerror}")
+            return None
+
+    def save(self, name: str, data: bytes) -> None:
+        """Keep this in place of what had the name; warn where that cannot be."""
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._replace(self._path(name), data)
+        except OSError as error:
+            self._warn(f"the alignment cannot be kept in {self._folder}: {error.strerror}; the next run aligns again")
+
+    def warn(self, message: str) -> None:
+        """Tell the party's owner."""
+        self._warn(message)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.alignment"
+
+    def _replace(self, path: Path, data: bytes) -> None:
+        handle, written = tempfile.mkstemp(dir=self._folder, suffix=".new")  # readable by its owner alone
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(written, path)
+        except OSError:
+            os.unlink(written)
+            raise
