@@ -115,7 +115,7 @@ def a_network_for_images(job_file: Path) -> None:
     [
         (a_typo, "telco_north.csv, column 'data_gb', data row 31: a numeric column holds a text; if it is to be"),
         (decimal_commas, "column 'data_gb' is categorical for telco_north, numeric for telco_south"),
-        (a_third_class, "bank.csv, data row 12: the label is none of the task's classes"),
+        (a_third_class, "bank.csv, column 'defaulted', data row 12: the label is none of the task's classes"),
         (a_network_for_images, "job.toml [groups[1].model]: network 'cnn' needs the option shape"),
     ],
 )

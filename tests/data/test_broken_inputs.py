@@ -112,10 +112,13 @@ BROKEN = {
         lambda f: csv_of(f, "key,y,x\na,0,1\n"),
         "t.csv, column 'id': there is no such column; there are ['key'",
     ),
-    "an id that is missing": (lambda f: csv_of(f, "id,y,x\na,0,1\n,1,2\n"), "t.csv, data row 2: the id is missing"),
+    "an id that is missing": (
+        lambda f: csv_of(f, "id,y,x\na,0,1\n,1,2\n"),
+        "t.csv, column 'id', data row 2: the id is missing",
+    ),
     "an id that stands twice": (
         lambda f: csv_of(f, f"id,y,x\n{SECRET},0,1\nb,1,2\n{SECRET},1,3\n"),
-        "data row 3: the id repeats that of data row 1",
+        "column 'id', data row 3: the id repeats that of data row 1",
     ),
     "a column of the job that is absent": (
         lambda f: csv_of(f, "id,y,w\na,0,1\n"),
@@ -139,9 +142,12 @@ BROKEN = {
     ),
     "a label of no class": (
         lambda f: csv_of(f, f"id,y,x\na,0,1\nb,{SECRET},2\n"),
-        "data row 2: the label is none of the task's classes",
+        "column 'y', data row 2: the label is none of the task's classes",
     ),
-    "a label that is missing": (lambda f: csv_of(f, "id,y,x\na,0,1\nb,?,2\n"), "data row 2: the label is missing"),
+    "a label that is missing": (
+        lambda f: csv_of(f, "id,y,x\na,0,1\nb,?,2\n"),
+        "column 'y', data row 2: the label is missing",
+    ),
     "a kind of no column": (
         lambda f: csv_of(f, GOOD) | {"kinds": {"q": "numeric"}},
         "t.csv, column 'q': there is no such column",
@@ -181,7 +187,7 @@ BROKEN = {
     ),
     "an id that is null": (
         lambda f: parquet_of(f, "SELECT unnest(['a', NULL]) AS id, 0 AS y, 1 AS x"),
-        "t.parquet, data row 2: the id is missing",
+        "t.parquet, column 'id', data row 2: the id is missing",
     ),
     "no JSON": (lambda f: json_of(f, f'[{{"id": "a", "y": 0, "x": 1}}, {{"id": "{SECRET}'), "t.json: Malformed JSON"),
     "JSON of two types": (

@@ -31,8 +31,7 @@ def encode_labels(table: Table, task: Task) -> Floats:
 def _classes(table: Table, label: list[str], numbers: Mapping[str, int]) -> Floats:
     found = [numbers.get(text) for text in label]
     if None in found:
-        message = f"the label is none of the task's classes: {', '.join(numbers)}"
-        raise table.error(message, row=found.index(None))
+        raise table.label_error(f"is none of the task's classes: {', '.join(numbers)}", row=found.index(None))
     return np.array(found, dtype=np.float32)
 
 
@@ -41,7 +40,7 @@ def _values(table: Table, label: list[str]) -> Floats:
     values = [_number(text) for text in label]
     for row, value in enumerate(values):
         if not abs(value) <= largest:
-            raise table.error("the label is not a finite number", row=row)
+            raise table.label_error("is not a finite number", row=row)
     return np.array(values, dtype=np.float32)
 
 

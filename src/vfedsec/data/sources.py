@@ -54,6 +54,8 @@ def load(party_file: PartyFile, base: Path, columns: Sequence[str] | None, with_
             label=rows.label(data.label) if with_label else None,
             source=origin.source,
             kinds=data.kinds,
+            id_column=data.id,
+            label_column=data.label,
         )
 
 

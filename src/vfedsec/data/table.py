@@ -35,6 +35,10 @@ class Table:
     """Where the rows came from, for messages."""
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
     """Kinds of columns that should not be inferred."""
+    id_column: str = ""
+    """What the source calls the ids, for messages."""
+    label_column: str = ""
+    """What the source calls the label, for messages."""
 
     def __post_init__(self) -> None:
         if not self.ids:
@@ -45,7 +49,7 @@ class Table:
         if self.label is not None:
             self._check_length("the label", len(self.label))
             if "" in self.label:
-                raise self.error("the label is missing", row=self.label.index(""))
+                raise self.label_error("is missing", row=self.label.index(""))
 
     @classmethod
     def from_columns(
@@ -77,6 +81,10 @@ class Table:
         """A `DataError` about this table, to be raised."""
         return Origin(self.party, self.source).error(message, column=column, row=row)
 
+    def label_error(self, what: str, *, row: int) -> DataError:
+        """A `DataError` about one label, to be raised."""
+        return self.error(f"the label {what}", column=self.label_column, row=row)
+
     def column(self, name: str) -> Column:
         """One column. Raises `DataError` when the table has none of that name."""
         if name not in self.columns:
@@ -87,9 +95,10 @@ class Table:
         seen: dict[str, int] = {}
         for row, value in enumerate(self.ids):
             if not value:
-                raise self.error("the id is missing", row=row)
+                raise self.error("the id is missing", column=self.id_column, row=row)
             if seen.setdefault(value, row) != row:
-                raise self.error(f"the id repeats that of data row {seen[value] + 1}", row=row)
+                message = f"the id repeats that of data row {seen[value] + 1}"
+                raise self.error(message, column=self.id_column, row=row)
 
     def _check_length(self, what: str, length: int) -> None:
         if length != len(self.ids):
