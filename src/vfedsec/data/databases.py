@@ -6,14 +6,14 @@ ever fetched from a network.
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import duckdb
 
 from vfedsec.data.duck import literal, quoted
-from vfedsec.data.duck_errors import reason_of
+from vfedsec.data.duck_errors import connection_reason, reason_of
 from vfedsec.data.origin import Origin
 
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -28,10 +28,12 @@ def is_postgres(address: str) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """The address without a password."""
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.split(":")[0] + at + host, query=""))
+    """The address without a password, whatever marks that should have been percent-encoded stand in it."""
+    scheme, _, place = address.partition("://")
+    head, *options = re.split("[?#]", place, maxsplit=1)
+    user, at, host = head.rpartition("@")
+    # With an @ behind it, what looks like the beginning of options may stand within a password.
+    return f"{scheme}://" + ("..." if "@" in "".join(options) else re.split("[:/]", user)[0] + at + host)
 
 
 def attach(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, address: str, base: Path) -> None:
@@ -45,7 +47,8 @@ def attach(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, add
         connection.execute(f"ATTACH {literal(place)} AS {quoted(name)} (TYPE {kind}, READ_ONLY)")
         connection.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = ?", [name])
     except duckdb.Error as error:
-        raise origin.error(f"the database cannot be read: {reason_of(error, secret=place)}") from None
+        reason = connection_reason(error, place, shown_address(place) if kind == "postgres" else place)
+        raise origin.error(f"the database cannot be read: {reason}") from None
 
 
 def table_in(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, table: str) -> str:

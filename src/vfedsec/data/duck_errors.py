@@ -20,6 +20,7 @@ _TELLING = (
     duckdb.IOException,
     duckdb.PermissionException,
 )
+_ADDRESS = re.compile(r"postgres(?:ql)?://.*")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
@@ -31,17 +32,25 @@ def refusal(origin: Origin, error: duckdb.Error, *, blank_lines: int = 0) -> Dat
     return origin.error(reason_of(error))
 
 
-def reason_of(error: duckdb.Error, secret: str = "") -> str:
-    """Why, in one line, without cells and without the secret."""
-    message = str(error)
+def reason_of(error: duckdb.Error) -> str:
+    """Why, in one line, without cells and without addresses, in which passwords can stand."""
+    return _reason(error, str(error))
+
+
+def connection_reason(error: duckdb.Error, address: str, shown: str) -> str:
+    """Why a database cannot be reached, quoting only what stands in its address as it is shown: libpq quotes parts of
+    passwords that it cannot read."""
+    reason = _reason(error, str(error).replace(address, "..."))
+    return _QUOTED.sub(lambda quote: quote[0] if quote[0][1:-1] in shown else "...", reason)
+
+
+def _reason(error: duckdb.Error, message: str) -> str:
     if "state machine reached an invalid state" in message:
         return "the file is not valid CSV: its lines do not all end alike, or a quote is out of place"
-    first = (message.splitlines() or [""])[0]
+    first = (_ADDRESS.sub("...", message).splitlines() or [""])[0]
     if isinstance(error, duckdb.OutOfMemoryException):
         return f"there is not enough memory or temporary disk to read it: {first}"
     first = first.removeprefix("Invalid Input Error: ")
-    if secret:
-        first = first.replace(secret, "...")
     return first if isinstance(error, _TELLING) else _QUOTED.sub("...", first)
 
 
