@@ -183,7 +183,10 @@ BROKEN = {
         lambda f: parquet_of(f, "SELECT unnest(['a', NULL]) AS id, 0 AS y, 1 AS x"),
         "t.parquet, data row 2: the id is missing",
     ),
-    "no JSON": (lambda f: json_of(f, f'[{{"id": "a", "y": 0, "x": 1}}, {{"id": "{SECRET}'), "t.json: Malformed JSON"),
+    "no JSON": (
+        lambda f: json_of(f, f'[{{"id": "a", "y": 0, "x": 1}}, {{"id": "{SECRET}'),
+        "t.json: Malformed JSON in file ... near record 3",
+    ),
     "JSON of two types": (
         lambda f: json_of(f, json.dumps([{"id": 1, "y": 0, "x": 1}, {"id": 2, "y": 1, "x": {"a": SECRET}}])),
         "t.json, column 'x': values of type JSON cannot be read as a column",
@@ -224,6 +227,18 @@ BROKEN = {
     "a conversion that fails": (
         lambda f: csv_of(f, GOOD) and {"query": "SELECT id, y, z::INT AS x FROM 't.csv'"},
         "data.query: Conversion Error: Could not convert string",
+    ),
+    "a conversion of a cell with a quote": (
+        lambda f: {"query": f"SELECT 'a' AS id, 0 AS y, w::INT AS x FROM (SELECT 'O''B {SECRET}' AS w)"},
+        "data.query: Conversion Error: Could not convert string ...",
+    ),
+    "a conversion of a cell of two lines": (
+        lambda f: {"query": f"SELECT 'a' AS id, 0 AS y, w::INT AS x FROM (SELECT '{SECRET}' || chr(10) AS w)"},
+        "data.query: Conversion Error: Could not convert string ...",
+    ),
+    "a number too large for a conversion": (
+        lambda f: {"query": "SELECT 'a' AS id, 0 AS y, w::SMALLINT AS x FROM (SELECT 70707 AS w)"},
+        "data.query: Conversion Error: Type INT32 with value ...",
     ),
     "an attached file that is not there": (
         lambda f: {"query": "SELECT * FROM a.t", "attach": {"a": "no.db"}},

@@ -20,6 +20,7 @@ from vfedsec.data.origin import Origin
 from vfedsec.data.sources import load
 from vfedsec.data.summaries import summarise
 from vfedsec.engines.simulation import Simulation
+from vfedsec.errors import DataError
 
 COLUMNS = ("age", "income", "visits", "town", "since", "seen", "member")
 ROWS = 240
@@ -167,6 +168,8 @@ def address():
             connection.execute("CREATE SCHEMA server.other")
             connection.execute("CREATE TABLE server.other.lonely (id text, word text)")
             connection.execute("INSERT INTO server.other.lonely VALUES ('a', 'x'), (NULL, 'y')")
+            view = "CREATE VIEW broken AS SELECT word AS id, word::int AS x FROM other.lonely"
+            connection.execute("CALL postgres_execute('server', ?)", [view])
         yield address
 
 
@@ -207,6 +210,12 @@ def test_a_table_of_another_schema_is_named_with_it(address, tmp_path):
     source = DataSource(source=address, table="other.lonely", id="word")
     table = load(PartyFile(name="bank", data=source), tmp_path, ["id"], with_label=False)
     assert (table.ids, table.columns["id"].cells()) == (["x", "y"], ["a", None])
+
+
+def test_what_a_server_says_of_a_cell_is_not_told(address, tmp_path):
+    party = PartyFile(name="bank", data=DataSource(source=address, table="broken", id="id"))
+    with pytest.raises(DataError, match=r"ERROR:  invalid input syntax for type integer: \.\.\.$"):
+        load(party, tmp_path, ["x"], with_label=False)
 
 
 # -- the whole way to weights --

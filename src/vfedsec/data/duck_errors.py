@@ -21,6 +21,8 @@ _TELLING = (
     duckdb.PermissionException,
 )
 _ADDRESS = re.compile(r"postgres(?:ql)?://.*")
+_JSON_PLACE = re.compile(r"[^'\"]*\"[^\"]*\",(?: at byte \d+)? in (line|record)\S* (\d+)")
+_CELL = re.compile(r"['\"()\[{]|(?<!\w)[-+]?\.?\d")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
@@ -47,11 +49,23 @@ def connection_reason(error: duckdb.Error, address: str, shown: str) -> str:
 def _reason(error: duckdb.Error, message: str) -> str:
     if "state machine reached an invalid state" in message:
         return "the file is not valid CSV: its lines do not all end alike, or a quote is out of place"
-    first = (_ADDRESS.sub("...", message).splitlines() or [""])[0]
+    message = _ADDRESS.sub("...", message).removeprefix("Invalid Input Error: ")
+    first = (message.splitlines() or [""])[0]
     if isinstance(error, duckdb.OutOfMemoryException):
         return f"there is not enough memory or temporary disk to read it: {first}"
-    first = first.removeprefix("Invalid Input Error: ")
-    return first if isinstance(error, _TELLING) else _QUOTED.sub("...", first)
+    # What a server says of its own tables can quote a cell, whatever the error is.
+    told, server, words = first.partition("ERROR:")
+    told = told if isinstance(error, _TELLING) else _without_cells(told)
+    return f"{told.rstrip()} {server}{_without_cells(words)}" if server else told
+
+
+def _without_cells(message: str) -> str:
+    """Up to where a cell could begin: in quotes, in brackets, or as a number. A cell can hold quotes and line ends."""
+    first = (message.splitlines() or [""])[0]
+    told = _CELL.split(first, maxsplit=1)[0].rstrip()
+    if place := _JSON_PLACE.match(first):
+        return f"{told} ... near {place[1]} {place[2]}"  # DuckDB's count can be one off
+    return told if told == first.rstrip() else f"{told} ..."
 
 
 def _csv_reason(message: str) -> str:
