@@ -7,7 +7,8 @@
                  numbers, exact and masked: a member sees the group's sums and its own, no other's
 
 Everybody writes to everybody, sealed end to end, and computes the same. In a group of two, each can take its own sums
-from the group's and has the other's. A member who adds nonsense, or tells its peers of different texts, spoils the sums.
+from the group's and has the other's. A member who adds nonsense, or tells its peers of different texts, spoils the
+sums.
 """
 
 from __future__ import annotations

@@ -40,8 +40,10 @@ def seconds_from_micros(micros: int) -> float:
 
 def text_of(seconds: float) -> str:
     """The point in time as ISO 8601 text, without a time of day where that is midnight."""
-    moment = _EPOCH + timedelta(microseconds=round(seconds * 1e6))
-    plain = moment.replace(tzinfo=None)
+    # Far from 1970 the nearest float, and with a zone the moment itself, can lie beyond the years that a text has.
+    seconds = min(max(seconds, _FIRST), _LAST)
+    micros = min(round(seconds * 1e6), _LAST_MICROS)
+    plain = (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None)
     return plain.date().isoformat() if seconds % _DAY == 0 else plain.isoformat(" ")
 
 
