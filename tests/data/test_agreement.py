@@ -78,6 +78,13 @@ def test_a_column_that_nobody_has_a_value_of_is_encoded_as_missing():
     assert (summary.kind, summary.count, summary.missing) == ("numeric", 0, 3)
 
 
+def test_a_party_whose_dates_are_all_missing_follows_the_others():
+    nothing = {"x": np.array(["NaT", "NaT"], "M8[us]")}
+    for summaries in agreed(nothing, {"x": [1.0, 3.0]}):
+        assert summaries[0].kind == "numeric"
+        np.testing.assert_array_equal(Encoder(summaries).transform(table(nothing)), [[0, 1], [0, 1]])
+
+
 # -- what is told --
 
 SECRET = {"n": [1234567.0, 2.5, None], "t": ["Ulm", "Ulm", "Bonn"], "w": [True, False, True]}
