@@ -175,6 +175,17 @@ BROKEN = {
         lambda f: parquet_of(f, "SELECT 'a' AS id, 0 AS y, 'infinity'::DATE AS x"),
         "t.parquet, column 'x', data row 1: a date is infinite",
     ),
+    **{
+        f"a date of the year {year}": (
+            lambda f, cell=cell: parquet_of(f, f"SELECT 'a' AS id, 0 AS y, {cell} AS x"),
+            "t.parquet, column 'x', data row 1: a date is infinite or not of the years 1 to 9999",
+        )
+        for year, cell in {
+            "44 BC": "DATE '0044-03-15 (BC)'",
+            "20000": "TIMESTAMP '20000-01-01 10:00:00'",
+            "5000000": "DATE '5000000-01-01'",
+        }.items()
+    },
     "an id with a fraction": (
         lambda f: parquet_of(f, "SELECT 1.5::DOUBLE AS id, 0 AS y, 1 AS x"),
         "t.parquet, column 'id': an id is a text or an integer, not DOUBLE",

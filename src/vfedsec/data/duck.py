@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vfedsec.config.party import ColumnKind
 from vfedsec.data.cells import MISSING, Column, Dates, Texts, number_text
-from vfedsec.data.dates import seconds_from_micros
+from vfedsec.data.dates import YEARS, seconds_from_micros
 from vfedsec.data.duck_errors import refusal
 from vfedsec.data.origin import Origin
 from vfedsec.errors import DataError
@@ -168,10 +168,12 @@ class DuckRows:
 
     def _dates(self, name: str) -> Dates:
         cell = self._places[name]
-        query = f"SELECT min(rowid) FROM kept WHERE {cell} IS NOT NULL AND NOT isfinite({cell})"
+        first, last = YEARS
+        is_far = f"NOT isfinite({cell}) OR year({cell}) NOT BETWEEN {first} AND {last}"
+        query = f"SELECT min(rowid) FROM kept WHERE {cell} IS NOT NULL AND ({is_far})"
         [row] = self._run(query).fetchone() or (None,)
         if row is not None:
-            raise self._origin.error("a date is infinite", column=name, row=row)
+            raise self._origin.error(f"a date is infinite or not of the years {first} to {last}", column=name, row=row)
         return Dates(self._floats(f"epoch_us({cell}::TIMESTAMP)", seconds_from_micros))
 
     def _coded(self, name: str) -> Texts:
