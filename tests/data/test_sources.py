@@ -139,3 +139,9 @@ def test_a_label_must_be_named_when_needed(read):
 def test_a_feature_is_neither_label_nor_id(read, column, role):
     with pytest.raises(DataError, match=f"column '{column}': the {role} column is also listed"):
         read(CLIENTS, [column])
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; ", " -- by age", "; -- by age", "\n/* by age */"])
+def test_a_query_may_end_as_it_likes(read, end):
+    table = read(CLIENTS, source="", query=f"FROM 'clients.csv' ORDER BY sold{end}")
+    assert (table.ids, table.label) == (["c2", "c1"], ["0", "1"])
