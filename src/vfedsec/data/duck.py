@@ -132,7 +132,9 @@ class DuckRows:
         if kind in _TIMES:
             return self._dates(name)
         if kind not in _TEXTS | {"BOOLEAN"}:
-            raise self._origin.error(f"values of type {kind} cannot be read as a column", column=name)
+            if self._has_values(name):
+                raise self._origin.error(f"values of type {kind} cannot be read as a column", column=name)
+            return Texts.of([None] * len(self))  # JSON has no type for nothing but null
         is_number = kind in _TEXTS and declared in (None, "numeric") and self._is_all_numbers(name)
         return self._numbers(name) if is_number else self._coded(name)
 
@@ -154,6 +156,9 @@ class DuckRows:
         query = f"SELECT min(row) FROM ({cells}) WHERE cell IS NOT NULL AND TRY_CAST(cell AS DOUBLE) IS NULL"
         [row] = self._run(query).fetchone() or (None,)
         return self._origin.error("a text stands in a column that the database declares numeric", column=name, row=row)
+
+    def _has_values(self, name: str) -> bool:
+        return self._run(f"SELECT 1 FROM kept WHERE {self._places[name]} IS NOT NULL LIMIT 1").fetchone() is not None
 
     def _is_all_numbers(self, name: str) -> bool:
         """Whether a column of texts has values, and all are plain numbers: they need not become texts first."""

@@ -19,6 +19,7 @@ from vfedsec.data.csv_files import check_header, head_of
 from vfedsec.data.databases import SQLITE_SUFFIXES, attach, is_postgres, shown_address, table_in
 from vfedsec.data.duck import DuckRows, connected, literal
 from vfedsec.data.duck_errors import reason_of, refusal
+from vfedsec.data.json_files import json_relation
 from vfedsec.data.origin import Origin
 from vfedsec.data.table import Table
 
@@ -141,8 +142,7 @@ def _parquet(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) 
 
 
 def _json(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) -> Rows:
-    options = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0"
-    return DuckRows(origin, connection, f"read_json({literal(_pattern(path))}, {options})")
+    return DuckRows(origin, connection, json_relation(origin, connection, literal(_pattern(path))))
 
 
 def _pattern(path: Path) -> str:
