@@ -98,6 +98,24 @@ BROKEN = {
         lambda f: csv_of(f, f'{GOOD}c,1,"{SECRET},3\n'),
         "data row 3: the row is not valid CSV: a quote",
     ),
+    "a row longer than DuckDB reads": (
+        lambda f: csv_of(f, f"{GOOD}c,1,3,{SECRET * 400_000}\n"),
+        "data row 3: the row is longer than what DuckDB reads, 2 MB",
+    ),
+    "a name longer than Python reads": (
+        lambda f: csv_of(f, f"{'x' * 200_000}\n1\n"),
+        "the header is not valid CSV: field",
+    ),
+    "a header without an end": (
+        lambda f: csv_of(f, f"id,y,{'x' * (1 << 20)}\na,1,1\n"),
+        "t.csv: the header is longer than 1048576 bytes",
+    ),
+    "a conversion that fails within CSV": (
+        lambda f: (
+            csv_of(f, f"id,y,x\na,0,{SECRET}\n") and {"query": "SELECT * FROM read_csv('t.csv', types={'x': 'INT'})"}
+        ),
+        "data.query, data row 1: the row is not valid CSV",
+    ),
     "no UTF-8": (lambda f: csv_of(f, GOOD.encode() + b"c,1,\xff,3\n"), "t.csv: line 4 is not UTF-8 text"),
     "UTF-16": (lambda f: csv_of(f, GOOD.encode("utf-16-le")), "t.csv: the file holds zero bytes, so it is no text"),
     "line ends of two kinds": (

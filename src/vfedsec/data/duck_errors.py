@@ -23,6 +23,11 @@ _TELLING = (
 _ADDRESS = re.compile(r"postgres(?:ql)?://.*")
 _JSON_PLACE = re.compile(r"[^'\"]*\"[^\"]*\",(?: at byte \d+)? in (line|record)\S* (\d+)")
 _CELL = re.compile(r"['\"()\[{]|(?<!\w)[-+]?\.?\d")
+_CSV_REASONS = {
+    "Maximum line size": "the row is longer than what DuckDB reads, 2 MB",
+    "Invalid unicode": "the row is not UTF-8 text",
+    "unterminated quote": "the row is not valid CSV: a quote is out of place",
+}
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
@@ -71,8 +76,6 @@ def _without_cells(message: str) -> str:
 def _csv_reason(message: str) -> str:
     if widths := _WIDTHS.search(message):
         return f"the row has {widths[2]} fields, the header {widths[1]}"
-    if "Invalid unicode" in message:
-        return "the row is not UTF-8 text"
-    if "quote" in message:
-        return "the row is not valid CSV: a quote is out of place"
-    return "the row is not valid CSV"
+    # The row itself stands between, and what DuckDB would advise behind.
+    told = message.partition("Possible fixes:")[0]
+    return next((reason for words, reason in _CSV_REASONS.items() if words in told), "the row is not valid CSV")
