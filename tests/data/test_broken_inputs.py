@@ -1,9 +1,11 @@
 """What may be wrong with a source: one clear line that names party, place, column and row, and never a cell."""
 
 import gzip
+import io
 import json
 import sqlite3
 import struct
+import zipfile
 
 import duckdb
 import numpy as np
@@ -80,6 +82,22 @@ def idx_head(*sides, kind=0x08):
 def bytes_of(folder, name, data):
     (folder / name).write_bytes(data)
     return {"source": name}
+
+
+def npy_head(shape):
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117) + b"\n"
+
+
+def zip_of(folder, members, name="t.npz", flags=0):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    raw = bytearray(packed.getvalue())
+    raw[6] |= flags  # of the first member, where it stands and in the directory
+    raw[raw.find(b"PK\x01\x02") + 8] |= flags
+    return bytes_of(folder, name, bytes(raw))
 
 
 GOOD = f"id,y,x,z\na,0,1,{SECRET}\nb,1,2,z\n"
@@ -301,6 +319,30 @@ BROKEN = {
     "pixels that are no numbers": (
         lambda f: npz_of(f, x=np.full((2, 2, 2), np.nan)),
         "t.npz, column 'x', data row 1: a pixel is no number",
+    ),
+    "images without pixels": (
+        lambda f: idx_of(f, idx_head(1, 0, 2**32 - 1), b""),
+        "column 'x': the images have no pixels",
+    ),
+    "a text file among arrays": (
+        lambda f: zip_of(f, {"readme.txt": SECRET.encode()}),
+        "t.npz: the file cannot be read: readme.txt is no array",
+    ),
+    "an archive that is called an array": (
+        lambda f: zip_of(f, {"x.npy": b""}, "x.npy") | {"arrays": {"x": "x.npy"}, "source": "", "id": "#"},
+        "x.npy: the file cannot be read: x.npy is no array",
+    ),
+    "the head of an array that is no Python": (
+        lambda f: zip_of(f, {"x.npy": b"\x93NUMPY\x01\x00\x76\x00{'descr'" + b"(" * 110}),
+        "t.npz: the file cannot be read: ",
+    ),
+    "the head of an array that claims more than there are numbers": (
+        lambda f: zip_of(f, {"x.npy": npy_head("(99999999999999999999,)")}),
+        "t.npz: the file cannot be read: ",
+    ),
+    "an encrypted archive": (
+        lambda f: zip_of(f, {"x.npy": b"x"}, flags=1),
+        "t.npz: the file cannot be read: File 'x.npy' is encrypted",
     ),
     "no IDX": (
         lambda f: idx_of(f, b"GIF8", b""),
