@@ -256,6 +256,26 @@ BROKEN = {
         ),
         "t.db, column 'x', data row 2: a text stands in a column that the database declares numeric",
     ),
+    "a fraction where SQLite says integer": (
+        lambda f: sqlite_of(
+            f, "CREATE TABLE t (id text, y int, x int)", "INSERT INTO t VALUES ('a', 0, 1), ('b', 1, 707.5)"
+        ),
+        "column 'x', data row 2: a number that is not whole stands in a column that the database declares whole",
+    ),
+    **{
+        f"bytes {cell} where SQLite says text": (
+            lambda f, cell=cell: sqlite_of(
+                f,
+                "CREATE TABLE t (id text, y int, x text)",
+                f"INSERT INTO t VALUES ('{SECRET}', 0, 'a'), ('b', 1, {cell})",
+            ),
+            message,
+        )
+        for cell, message in {
+            "x'00'": "t.db, column 'x': a value is not of the type that the database declares",
+            "x'ff'": "t.db: bytes stand in a column that the database declares otherwise",
+        }.items()
+    },
     "a server that is not there": (
         lambda f: {"source": f"postgresql://me:{SECRET}@127.0.0.1:1/crm"},
         "postgresql://me@127.0.0.1:1/crm: the database cannot be read: ",

@@ -7,6 +7,7 @@ and no row ever becomes a Python object of its own.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,18 @@ _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "T
 _SPACE = " \t\n\r\v\f\u00a0"
 # What both DuckDB and Python read as the same number; whatever else looks like one is left to Python.
 _PLAIN_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_MISFIT = re.compile(r'of type "(\w+)" instead')
+_MISFITS = {
+    "text": (
+        "a text stands in a column that the database declares numeric",
+        "TRY_CAST(cell AS DOUBLE) IS NULL",
+    ),
+    "float": (
+        "a number that is not whole stands in a column that the database declares whole",
+        "NOT regexp_full_match(cell, '-?[0-9]+')",
+    ),
+}
+"""What SQLite finds in a column of another type: what to say, and which cells are meant."""
 
 
 @contextmanager
@@ -102,6 +115,8 @@ class DuckRows:
             raise self._misfit(error) from None
         except duckdb.Error as error:
             raise refusal(self._origin, error, blank_lines=self._blank_lines) from None
+        except UnicodeDecodeError:  # DuckDB fails to quote a cell of bytes
+            raise self._origin.error("bytes stand in a column that the database declares otherwise") from None
 
     def __len__(self) -> int:
         [count] = self._run("SELECT count(*) FROM kept").fetchone() or (0,)
@@ -147,15 +162,19 @@ class DuckRows:
         return f"CASE WHEN {text} IN ({nothing}) THEN NULL ELSE {text} END"
 
     def _misfit(self, error: duckdb.TypeMismatchException) -> DataError:
-        """SQLite lets a text stand in a column of numbers: which, and where."""
+        """SQLite lets any value stand in any column: which, and where."""
         name = next((name for name in self._places if f'column "{self._columns[name]}"' in str(error)), None)
-        if name is None:
+        found = _MISFIT.findall(str(error))
+        if name is None or not found:
             return refusal(self._origin, error)
+        if found[-1] not in _MISFITS:
+            return self._origin.error("a value is not of the type that the database declares", column=name)
+        message, is_misfit = _MISFITS[found[-1]]
         self._run("SET sqlite_all_varchar = true")
         cells = f"SELECT row_number() OVER () - 1 AS row, {quoted(self._columns[name])} AS cell FROM {self._relation}"
-        query = f"SELECT min(row) FROM ({cells}) WHERE cell IS NOT NULL AND TRY_CAST(cell AS DOUBLE) IS NULL"
+        query = f"SELECT min(row) FROM ({cells}) WHERE cell IS NOT NULL AND {is_misfit}"
         [row] = self._run(query).fetchone() or (None,)
-        return self._origin.error("a text stands in a column that the database declares numeric", column=name, row=row)
+        return self._origin.error(message, column=name, row=row)
 
     def _has_values(self, name: str) -> bool:
         return self._run(f"SELECT 1 FROM kept WHERE {self._places[name]} IS NOT NULL LIMIT 1").fetchone() is not None
