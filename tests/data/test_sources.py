@@ -76,6 +76,12 @@ def test_a_header_may_be_long(read):
     assert cells(table) == {"measurement9": [7.0]}
 
 
+def test_a_table_may_have_many_columns(read):
+    names = [f"c{place}" for place in range(300)]
+    table = read(f"id,{','.join(names)}\na,{','.join(['7', 'NA'] * 150)}\n", names, with_label=False)
+    assert cells(table) == {name: [None if place % 2 else 7.0] for place, name in enumerate(names)}
+
+
 def test_space_around_a_column_name_does_not_count(read):
     assert cells(read(CLIENTS.replace(",", " , "))) == cells(read(CLIENTS))
 
