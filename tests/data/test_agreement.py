@@ -78,6 +78,13 @@ def test_a_column_that_nobody_has_a_value_of_is_encoded_as_missing():
     assert (summary.kind, summary.count, summary.missing) == ("numeric", 0, 3)
 
 
+def test_a_party_whose_dates_are_all_missing_follows_the_others():
+    nothing = {"x": np.array(["NaT", "NaT"], "M8[us]")}
+    for summaries in agreed(nothing, {"x": [1.0, 3.0]}):
+        assert summaries[0].kind == "numeric"
+        np.testing.assert_array_equal(Encoder(summaries).transform(table(nothing)), [[0, 1], [0, 1]])
+
+
 # -- what is told --
 
 SECRET = {"n": [1234567.0, 2.5, None], "t": ["Ulm", "Ulm", "Bonn"], "w": [True, False, True]}
@@ -114,6 +121,23 @@ def test_masks_hide_a_members_sums_from_each_peer():
     words = range(0, layout.shape.size, 8)
     same = [masked[place : place + 8] == unmasked[place : place + 8] for place in words]
     assert not any(same)
+
+
+def test_peers_that_are_told_of_different_texts_mask_with_different_keys():
+    """Else a member could shift one peer's counts against another's: next to an invented text, which nobody has, each
+    count would stand by itself."""
+    members = agreements([OTHER, OTHER, OTHER])
+    kinds = {s: [read(s, body) for _, body in members[s].begin()] for s in members}
+    for receiver, sender, place in [("p0", "p1", 0), ("p0", "p2", 0), ("p1", "p0", 0), ("p1", "p2", 1)]:
+        members[receiver].receive(sender, kinds[sender][place])
+    words = GroupCategories([[], ["Trier"], []])
+    members["p0"].receive("p1", words)
+    members["p1"].receive("p0", words)
+    members["p0"].receive("p2", GroupCategories([[], ["A"], []]))
+    members["p1"].receive("p2", GroupCategories([[], ["Z"], []]))
+    keys = [{key for key, _ in members[name]._mask_keys(members[name]._layout)} for name in ("p0", "p1")]
+    assert members["p0"]._layout.shape == members["p1"]._layout.shape
+    assert not keys[0] & keys[1]
 
 
 def test_every_pair_has_a_seed_of_its_own():

@@ -73,3 +73,17 @@ def test_missing_labels_and_ids_are_known_by_the_party_files_tokens(tmp_path):
     np.savez(tmp_path / "t.npz", id=np.array(["a", "b"]), label=np.array(["x", "y"]))
     table = read(tmp_path, [], source="t.npz", id="id", missing=("z",))
     assert table.label == ["x", "y"]
+
+
+@pytest.mark.parametrize("other", [np.array(7), np.array([]), np.zeros((3, 1))], ids=["scalar", "empty", "longer"])
+def test_arrays_that_nobody_asks_for_do_not_matter(tmp_path, other):
+    np.savez(tmp_path / "t.npz", about=other, x=np.array([1.0, 2.0]))
+    table = read(tmp_path, ["x"], False, source="t.npz")
+    assert table.ids == ["1", "2"]
+
+
+def test_long_codes_stay_apart(tmp_path):
+    codes = [2**53, 2**53 + 1]
+    np.savez(tmp_path / "t.npz", label=np.array(codes), x=np.array(codes))
+    table = read(tmp_path, ["x"], source="t.npz", kinds={"x": "categorical"})
+    assert table.label == table.columns["x"].cells() == [str(code) for code in codes]

@@ -1,9 +1,11 @@
 """What may be wrong with a source: one clear line that names party, place, column and row, and never a cell."""
 
 import gzip
+import io
 import json
 import sqlite3
 import struct
+import zipfile
 
 import duckdb
 import numpy as np
@@ -82,6 +84,22 @@ def bytes_of(folder, name, data):
     return {"source": name}
 
 
+def npy_head(shape):
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117) + b"\n"
+
+
+def zip_of(folder, members, name="t.npz", flags=0):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+    raw = bytearray(packed.getvalue())
+    raw[6] |= flags  # of the first member, where it stands and in the directory
+    raw[raw.find(b"PK\x01\x02") + 8] |= flags
+    return bytes_of(folder, name, bytes(raw))
+
+
 GOOD = f"id,y,x,z\na,0,1,{SECRET}\nb,1,2,z\n"
 BROKEN = {
     # -- CSV --
@@ -97,6 +115,24 @@ BROKEN = {
     "a quote left open": (
         lambda f: csv_of(f, f'{GOOD}c,1,"{SECRET},3\n'),
         "data row 3: the row is not valid CSV: a quote",
+    ),
+    "a row longer than DuckDB reads": (
+        lambda f: csv_of(f, f"{GOOD}c,1,3,{SECRET * 400_000}\n"),
+        "data row 3: the row is longer than what DuckDB reads, 2 MB",
+    ),
+    "a name longer than Python reads": (
+        lambda f: csv_of(f, f"{'x' * 200_000}\n1\n"),
+        "the header is not valid CSV: field",
+    ),
+    "a header without an end": (
+        lambda f: csv_of(f, f"id,y,{'x' * (1 << 20)}\na,1,1\n"),
+        "t.csv: the header is longer than 1048576 bytes",
+    ),
+    "a conversion that fails within CSV": (
+        lambda f: (
+            csv_of(f, f"id,y,x\na,0,{SECRET}\n") and {"query": "SELECT * FROM read_csv('t.csv', types={'x': 'INT'})"}
+        ),
+        "data.query, data row 1: the row is not valid CSV",
     ),
     "no UTF-8": (lambda f: csv_of(f, GOOD.encode() + b"c,1,\xff,3\n"), "t.csv: line 4 is not UTF-8 text"),
     "UTF-16": (lambda f: csv_of(f, GOOD.encode("utf-16-le")), "t.csv: the file holds zero bytes, so it is no text"),
@@ -181,6 +217,17 @@ BROKEN = {
         lambda f: parquet_of(f, "SELECT 'a' AS id, 0 AS y, 'infinity'::DATE AS x"),
         "t.parquet, column 'x', data row 1: a date is infinite",
     ),
+    **{
+        f"a date of the year {year}": (
+            lambda f, cell=cell: parquet_of(f, f"SELECT 'a' AS id, 0 AS y, {cell} AS x"),
+            "t.parquet, column 'x', data row 1: a date is infinite or not of the years 1 to 9999",
+        )
+        for year, cell in {
+            "44 BC": "DATE '0044-03-15 (BC)'",
+            "20000": "TIMESTAMP '20000-01-01 10:00:00'",
+            "5000000": "DATE '5000000-01-01'",
+        }.items()
+    },
     "an id with a fraction": (
         lambda f: parquet_of(f, "SELECT 1.5::DOUBLE AS id, 0 AS y, 1 AS x"),
         "t.parquet, column 'id': an id is a text or an integer, not DOUBLE",
@@ -189,7 +236,10 @@ BROKEN = {
         lambda f: parquet_of(f, "SELECT unnest(['a', NULL]) AS id, 0 AS y, 1 AS x"),
         "t.parquet, column 'id', data row 2: the id is missing",
     ),
-    "no JSON": (lambda f: json_of(f, f'[{{"id": "a", "y": 0, "x": 1}}, {{"id": "{SECRET}'), "t.json: Malformed JSON"),
+    "no JSON": (
+        lambda f: json_of(f, f'[{{"id": "a", "y": 0, "x": 1}}, {{"id": "{SECRET}'),
+        "t.json: Malformed JSON in file ... near record 3",
+    ),
     "JSON of two types": (
         lambda f: json_of(f, json.dumps([{"id": 1, "y": 0, "x": 1}, {"id": 2, "y": 1, "x": {"a": SECRET}}])),
         "t.json, column 'x': values of type JSON cannot be read as a column",
@@ -212,6 +262,26 @@ BROKEN = {
         ),
         "t.db, column 'x', data row 2: a text stands in a column that the database declares numeric",
     ),
+    "a fraction where SQLite says integer": (
+        lambda f: sqlite_of(
+            f, "CREATE TABLE t (id text, y int, x int)", "INSERT INTO t VALUES ('a', 0, 1), ('b', 1, 707.5)"
+        ),
+        "column 'x', data row 2: a number that is not whole stands in a column that the database declares whole",
+    ),
+    **{
+        f"bytes {cell} where SQLite says text": (
+            lambda f, cell=cell: sqlite_of(
+                f,
+                "CREATE TABLE t (id text, y int, x text)",
+                f"INSERT INTO t VALUES ('{SECRET}', 0, 'a'), ('b', 1, {cell})",
+            ),
+            message,
+        )
+        for cell, message in {
+            "x'00'": "t.db, column 'x': a value is not of the type that the database declares",
+            "x'ff'": "t.db: bytes stand in a column that the database declares otherwise",
+        }.items()
+    },
     "a server that is not there": (
         lambda f: {"source": f"postgresql://me:{SECRET}@127.0.0.1:1/crm"},
         "postgresql://me@127.0.0.1:1/crm: the database cannot be read: ",
@@ -230,6 +300,18 @@ BROKEN = {
     "a conversion that fails": (
         lambda f: csv_of(f, GOOD) and {"query": "SELECT id, y, z::INT AS x FROM 't.csv'"},
         "data.query: Conversion Error: Could not convert string",
+    ),
+    "a conversion of a cell with a quote": (
+        lambda f: {"query": f"SELECT 'a' AS id, 0 AS y, w::INT AS x FROM (SELECT 'O''B {SECRET}' AS w)"},
+        "data.query: Conversion Error: Could not convert string ...",
+    ),
+    "a conversion of a cell of two lines": (
+        lambda f: {"query": f"SELECT 'a' AS id, 0 AS y, w::INT AS x FROM (SELECT '{SECRET}' || chr(10) AS w)"},
+        "data.query: Conversion Error: Could not convert string ...",
+    ),
+    "a number too large for a conversion": (
+        lambda f: {"query": "SELECT 'a' AS id, 0 AS y, w::SMALLINT AS x FROM (SELECT 70707 AS w)"},
+        "data.query: Conversion Error: Type INT32 with value ...",
     ),
     "an attached file that is not there": (
         lambda f: {"query": "SELECT * FROM a.t", "attach": {"a": "no.db"}},
@@ -263,6 +345,30 @@ BROKEN = {
     "pixels that are no numbers": (
         lambda f: npz_of(f, x=np.full((2, 2, 2), np.nan)),
         "t.npz, column 'x', data row 1: a pixel is no number",
+    ),
+    "images without pixels": (
+        lambda f: idx_of(f, idx_head(1, 0, 2**32 - 1), b""),
+        "column 'x': the images have no pixels",
+    ),
+    "a text file among arrays": (
+        lambda f: zip_of(f, {"readme.txt": SECRET.encode()}),
+        "t.npz: the file cannot be read: readme.txt is no array",
+    ),
+    "an archive that is called an array": (
+        lambda f: zip_of(f, {"x.npy": b""}, "x.npy") | {"arrays": {"x": "x.npy"}, "source": "", "id": "#"},
+        "x.npy: the file cannot be read: x.npy is no array",
+    ),
+    "the head of an array that is no Python": (
+        lambda f: zip_of(f, {"x.npy": b"\x93NUMPY\x01\x00\x76\x00{'descr'" + b"(" * 110}),
+        "t.npz: the file cannot be read: ",
+    ),
+    "the head of an array that claims more than there are numbers": (
+        lambda f: zip_of(f, {"x.npy": npy_head("(99999999999999999999,)")}),
+        "t.npz: the file cannot be read: ",
+    ),
+    "an encrypted archive": (
+        lambda f: zip_of(f, {"x.npy": b"x"}, flags=1),
+        "t.npz: the file cannot be read: File 'x.npy' is encrypted",
     ),
     "no IDX": (
         lambda f: idx_of(f, b"GIF8", b""),

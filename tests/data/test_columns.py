@@ -117,6 +117,25 @@ def test_dates_read_as_texts_look_as_in_a_file():
     assert texts(column, "x").cells() == ["2024-02-03", "2024-02-03 04:05:00", None]
 
 
+EAST = dt.timezone(dt.timedelta(hours=5))
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (dt.datetime.max, "9999-12-31"),  # the nearest float is midnight
+        (dt.datetime.min, "0001-01-01"),
+        (dt.datetime.min.replace(tzinfo=EAST), "0001-01-01 00:00:00"),
+    ],
+)
+def test_dates_at_the_ends_of_time_have_a_text(moment, text):
+    assert texts(table([moment], "categorical"), "x").cells() == [text]
+
+
+def test_dates_without_any_value_are_numbers_if_need_be():
+    np.testing.assert_array_equal(numbers(table(np.array(["NaT"], "M8[us]")), "x"), [np.nan])
+
+
 def test_dates_are_no_numbers():
     with pytest.raises(DataError, match="column 'x': a numeric column holds dates"):
         numbers(table([dt.date(2024, 2, 3)], "numeric"), "x")

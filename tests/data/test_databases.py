@@ -19,11 +19,27 @@ from vfedsec.errors import DataError
         ("postgresql://me:pass@host/db", "postgresql://me@host/db"),
         ("postgresql://me:p@ss@host/db", "postgresql://me@host/db"),
         ("postgres://host/db?password=pass&sslmode=require", "postgres://host/db"),
+        ("postgresql:///db?user=me&password=pass", "postgresql:///db"),
+        ("postgresql://me:pass@[::1]:5432/db", "postgresql://me@[::1]:5432/db"),
+        ("postgresql://me:pass@one:1,two:2/db", "postgresql://me@one:1,two:2/db"),
+        ("postgresql://me:pa#ss@host/db", "postgresql://..."),
+        ("postgresql://me:pa?ss@host/db", "postgresql://..."),
+        ("postgresql://host/db?password=pa@ss", "postgresql://..."),
+        ("postgresql://me:pa/ss@host/db", "postgresql://me@host/db"),
+        ("postgresql://me:pa[ss@host/db", "postgresql://me@host/db"),
     ],
 )
 def test_an_address_is_shown_without_its_password(address, shown):
     assert is_postgres(address)
     assert shown_address(address) == shown
+
+
+@pytest.mark.parametrize("mark", ["%ZZ", " ", "#", "/", "?", "[", "'", '"', ":", "@"])
+def test_no_part_of_a_password_stands_in_a_message(tmp_path, mark):
+    party = PartyFile(name="bank", data=DataSource(source=f"postgresql://me:xyz{mark}uvw@127.0.0.1:1/db", id="id"))
+    with pytest.raises(DataError, match="the database cannot be read") as caught:
+        load(party, tmp_path, [], False)
+    assert "xyz" not in str(caught.value) and "uvw" not in str(caught.value)
 
 
 def test_an_extension_that_is_not_there_says_where_to_get_it(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from vfedsec.data.origin import Origin
 from vfedsec.data.sources import load
 from vfedsec.data.summaries import summarise
 from vfedsec.engines.simulation import Simulation
+from vfedsec.errors import DataError
 
 COLUMNS = ("age", "income", "visits", "town", "since", "seen", "member")
 ROWS = 240
@@ -167,6 +168,9 @@ def address():
             connection.execute("CREATE SCHEMA server.other")
             connection.execute("CREATE TABLE server.other.lonely (id text, word text)")
             connection.execute("INSERT INTO server.other.lonely VALUES ('a', 'x'), (NULL, 'y')")
+            connection.execute("CREATE TABLE server.other.t (id text)")
+            view = "CREATE VIEW broken AS SELECT word AS id, word::int AS x FROM other.lonely"
+            connection.execute("CALL postgres_execute('server', ?)", [view])
         yield address
 
 
@@ -207,6 +211,19 @@ def test_a_table_of_another_schema_is_named_with_it(address, tmp_path):
     source = DataSource(source=address, table="other.lonely", id="word")
     table = load(PartyFile(name="bank", data=source), tmp_path, ["id"], with_label=False)
     assert (table.ids, table.columns["id"].cells()) == (["x", "y"], ["a", None])
+
+
+@pytest.mark.parametrize(("table", "message"), [("", "has several tables, and data"), ("u", "has no table 'u'")])
+def test_what_a_server_keeps_about_itself_is_no_table(address, tmp_path, table, message):
+    party = PartyFile(name="bank", data=DataSource(source=address, table=table, id="id"))
+    with pytest.raises(DataError, match=f"{message}.*there are: other.lonely, other.t, public.broken, public.t$"):
+        load(party, tmp_path, [], with_label=False)
+
+
+def test_what_a_server_says_of_a_cell_is_not_told(address, tmp_path):
+    party = PartyFile(name="bank", data=DataSource(source=address, table="broken", id="id"))
+    with pytest.raises(DataError, match=r"ERROR:  invalid input syntax for type integer: \.\.\.$"):
+        load(party, tmp_path, ["x"], with_label=False)
 
 
 # -- the whole way to weights --

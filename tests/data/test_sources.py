@@ -1,5 +1,7 @@
 """Reading a party's file."""
 
+import json
+
 import pytest
 
 from vfedsec.config.party import DataSource, PartyFile
@@ -66,6 +68,18 @@ def test_missing_tokens_are_the_party_files(read):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found_in_the_header(read, delimiter):
     assert cells(read(CLIENTS.replace(",", delimiter)))["age"] == [30.0, None]
+
+
+def test_a_header_may_be_long(read):
+    names = [f"measurement{place}" for place in range(20_000)]
+    table = read(f"id,{','.join(names)}\na,{','.join('7' * 20_000)}\n", ["measurement9"], with_label=False)
+    assert cells(table) == {"measurement9": [7.0]}
+
+
+def test_a_table_may_have_many_columns(read):
+    names = [f"c{place}" for place in range(300)]
+    table = read(f"id,{','.join(names)}\na,{','.join(['7', 'NA'] * 150)}\n", names, with_label=False)
+    assert cells(table) == {name: [None if place % 2 else 7.0] for place, name in enumerate(names)}
 
 
 def test_space_around_a_column_name_does_not_count(read):
@@ -139,3 +153,32 @@ def test_a_label_must_be_named_when_needed(read):
 def test_a_feature_is_neither_label_nor_id(read, column, role):
     with pytest.raises(DataError, match=f"column '{column}': the {role} column is also listed"):
         read(CLIENTS, [column])
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; ", " -- by age", "; -- by age", "\n/* by age */"])
+def test_a_query_may_end_as_it_likes(read, end):
+    table = read(CLIENTS, source="", query=f"FROM 'clients.csv' ORDER BY sold{end}")
+    assert (table.ids, table.label) == (["c2", "c1"], ["0", "1"])
+
+
+@pytest.mark.parametrize(
+    "text", ["1-2-3", "10-11-12", "2024-01-01", "epoch", "10:00", "550E8400-e29b-41d4-a716-446655440000", "2024/1/1"]
+)
+@pytest.mark.parametrize("name", ["id", "x"])
+def test_a_text_in_json_is_the_text_it_is_in_csv(read, text, name):
+    row = {"id": "a", "x": "b", "n": 1.5, "nested": {"day": "2024-01-01"}} | {name: text}
+    from_csv = read(f"id,x,n\n{row['id']},{row['x']},1.5\n", ["x", "n"], with_label=False)
+    from_json = read(json.dumps([row]), ["x", "n"], file="t.json", with_label=False)
+    assert (from_json.ids, cells(from_json)) == (from_csv.ids, cells(from_csv))
+
+
+@pytest.mark.parametrize(
+    "content", ['[{"id": "a", "X": "2024-01-01", "x": 2}]', '{"id": "a", "x_1": 2, "X": "2024-01-01"}']
+)
+def test_keys_that_differ_in_case_alone_keep_their_values(read, content):
+    assert cells(read(content, ["x_1"], file="t.json", with_label=False)) == {"x_1": [2.0]}
+
+
+def test_a_key_with_nothing_but_null_is_a_column_without_values(read):
+    table = read('[{"id": "a", "x": null}]', ["x"], file="t.json", with_label=False)
+    assert cells(table) == {"x": [None]}

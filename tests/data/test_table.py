@@ -45,6 +45,23 @@ def test_a_column_of_nothing_but_missing_values_is_accepted():
     assert table(age=[None, None]).column("age").cells() == [None, None]
 
 
+def test_a_zone_with_seconds_is_a_zone():
+    zone = dt.timezone(dt.timedelta(minutes=53, seconds=28))
+    seconds = table(born=[dt.datetime(1890, 1, 1, tzinfo=zone), None]).column("born").seconds
+    np.testing.assert_array_equal(seconds, [dt.datetime(1890, 1, 1, tzinfo=zone).timestamp(), np.nan])
+
+
+@pytest.mark.parametrize("day", ["20000-01-01", "-0044-03-15"])
+def test_dates_of_other_years_than_a_text_can_name_are_refused(day):
+    with pytest.raises(DataError, match="column 'x', data row 2: a date is not of the years 1 to 9999"):
+        table(x=np.array(["2024-01-01", day], "datetime64[D]"))
+
+
+def test_whole_numbers_too_large_for_a_float_are_infinite_and_as_ids_what_they_are():
+    assert table(x=[10**400]).column("x").tolist() == [np.inf]
+    assert Table.from_columns("bank", [10**400], {}).ids == [str(10**400)]
+
+
 def test_integer_ids_become_texts():
     assert Table.from_columns("bank", np.array([3, 10]), {}).ids == ["3", "10"]
 

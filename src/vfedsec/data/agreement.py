@@ -7,13 +7,17 @@
                  numbers, exact and masked: a member sees the group's sums and its own, no other's
 
 Everybody writes to everybody, sealed end to end, and computes the same. In a group of two, each can take its own sums
-from the group's and has the other's. Members are taken to follow the protocol: one who adds nonsense spoils the sums.
+from the group's and has the other's. A member who adds nonsense, or tells its peers of different texts, spoils the
+sums.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from vfedsec.config.job import Group
 from vfedsec.crypto.masked_sums import Part, SumShape
@@ -112,17 +116,18 @@ class GroupAgreement:
         told = [letter.columns for letter in self._categories.values()]
         words = [sorted(set().union(*columns)) for columns in zip(*told, strict=True)]
         self._layout = _Layout(self._group.columns, self._common, words)
-        masked = self._layout.shape.masked(self._layout.part(self._own), self._mask_keys())
+        masked = self._layout.shape.masked(self._layout.part(self._own), self._mask_keys(self._layout))
         self._sums[self._member] = GroupSums(masked)
         return self._to_peers(self._sums[self._member])
 
-    def _mask_keys(self) -> Iterator[tuple[bytes, bool]]:
+    def _mask_keys(self, layout: _Layout) -> Iterator[tuple[bytes, bool]]:
         places = {party: place for place, party in enumerate(self._group.parties)}
         for peer in self._peers:
             is_first = places[self._member] < places[peer]
             own, theirs = self._seeds[peer], self._kinds[peer].seed
             names = (self._member, peer) if is_first else (peer, self._member)
-            yield derive(own + theirs if is_first else theirs + own, "sums of a group", *names), is_first
+            secret = own + theirs if is_first else theirs + own
+            yield derive(secret, "sums of a group", *names, layout.digest), is_first
 
     def _to_peers(self, letter: Letter) -> Mail:
         body = write(letter)
@@ -136,6 +141,12 @@ class _Layout:
     names: Sequence[str]
     kinds: Sequence[ToldKind]
     words: Sequence[Sequence[str]]
+
+    @property
+    def digest(self) -> bytes:
+        """Of all of it. Masks are of one layout: a member that tells its peers of different texts could otherwise
+        shift one peer's numbers against another's, and read off each where the other has none."""
+        return hashlib.sha256(msgspec.msgpack.encode((self.names, self.kinds, self.words))).digest()
 
     @property
     def shape(self) -> SumShape:

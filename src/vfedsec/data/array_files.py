@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -23,7 +24,12 @@ MOST_BYTES = 1 << 33
 """No array file holds more, unpacked; one that claims more is refused before it is read."""
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, struct.error, MemoryError)
+_UNREADABLE = (
+    *(OSError, ValueError, EOFError, KeyError, MemoryError, OverflowError, SyntaxError, TypeError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    RuntimeError,  # an encrypted archive, or one packed by an unknown method
+    tokenize.TokenError,  # NumPy reads the head of an array with Python's own tokenizer
+)
 
 
 def read_npz(origin: Origin, path: Path) -> Mapping[str, Array]:
@@ -48,12 +54,20 @@ def _npz(path: Path) -> dict[str, Array]:
     with zipfile.ZipFile(path) as archive:
         _check_size(sum(member.file_size for member in archive.infolist()))
     with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+        return {name: _array(archive[name], name) for name in archive.files}
 
 
 def _npy(path: Path) -> Array:
-    array: Array = np.load(path, allow_pickle=False)
-    return array
+    _check_size(path.stat().st_size)
+    with path.open("rb") as stream:
+        return _array(np.load(stream, allow_pickle=False), path.name)
+
+
+def _array(found: object, name: str) -> Array:
+    # NumPy gives the bytes of a file in an archive that is no array, and an archive whatever its name ends in.
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name} is no array")
+    return found
 
 
 def _idx(path: Path) -> Array:

@@ -17,28 +17,30 @@ class ArrayRows:
     """The rows of arrays by name; the first axis of each is the row."""
 
     def __init__(self, origin: Origin, arrays: Mapping[str, Array]) -> None:
-        """Raises `DataError` when there is no array, or one without rows."""
+        """Raises `DataError` when there is no array."""
         self._origin = origin
         self._arrays = arrays
         self._missing: frozenset[str] = frozenset()
-        self.names = list(arrays)
+        self.names = self._wanted = list(arrays)
         if not arrays:
             raise origin.error("the file holds no array")
-        for name, array in arrays.items():
-            if not array.ndim:
-                raise origin.error("the array is a single value, not one a row", column=name)
 
     def read(self, wanted: Sequence[str], missing: Sequence[str]) -> None:
-        """Take note of which texts stand for a missing value. Raises `DataError` when wanted arrays have different
-        numbers of rows."""
+        """Take note of which arrays are wanted, and which texts stand for a missing value. Raises `DataError` when
+        wanted arrays are without rows, or have different numbers of them."""
         self._missing = frozenset(missing) | {""}
+        self._wanted = list(wanted) or self.names
+        for name in wanted:
+            if not self._arrays[name].ndim:
+                raise self._origin.error("the array is a single value, not one a row", column=name)
         sizes = {name: len(self._arrays[name]) for name in wanted}
         if len(set(sizes.values())) > 1:
             told = ", ".join(f"{name} has {size}" for name, size in sizes.items())
             raise self._origin.error(f"the arrays have different numbers of rows: {told}")
 
     def __len__(self) -> int:
-        return len(next(iter(self._arrays.values())))
+        first = self._arrays[self._wanted[0]]
+        return len(first) if first.ndim else 0
 
     def ids(self, name: str) -> list[str]:
         """Ids as texts, empty where missing. Raises `DataError` when they are neither texts nor whole numbers."""
@@ -46,11 +48,17 @@ class ArrayRows:
 
     def label(self, name: str) -> list[str]:
         """A label column as texts, empty where missing. Raises `DataError` when it has none."""
-        return self._without_missing(ValueReader(self._origin).label(self._plain(name)))
+        values = self._plain(name)
+        if values.ndim == 1 and values.dtype.kind in "iu":
+            return self._without_missing(list(map(str, values.tolist())))
+        return self._without_missing(ValueReader(self._origin).label(values))
 
     def column(self, name: str, declared: ColumnKind | None) -> Column:
         """A column. Raises `DataError` when it holds anything but numbers, texts, dates or pixels."""
-        column = ValueReader(self._origin).column(name, self._plain(name))
+        values = self._plain(name)
+        if declared == "categorical" and values.ndim == 1 and values.dtype.kind in "iu":
+            return Texts.of(map(str, values.tolist()))  # a float would make two long codes one
+        column = ValueReader(self._origin).column(name, values)
         if not isinstance(column, Texts):
             return column
         return Texts.of(

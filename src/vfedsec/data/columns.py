@@ -63,7 +63,9 @@ def numbers(table: Table, name: str) -> NDArray[np.float64]:
     """
     column = table.column(name)
     if isinstance(column, Dates):
-        raise table.error("a numeric column holds dates", column=name)
+        if not np.isnan(column.seconds).all():
+            raise table.error("a numeric column holds dates", column=name)
+        return column.seconds  # one without any value counts as numbers, whatever its type
     values = _parsed(table, name, column) if isinstance(column, Texts) else column
     too_large = np.abs(values) > LARGEST_NUMBER
     if too_large.any():
@@ -114,6 +116,8 @@ def pixels(table: Table, name: str) -> NDArray[Any]:
     column = table.column(name)
     if isinstance(column, Texts | Dates) or not is_image(column):
         raise table.error("the column is no array of pixels", column=name)
+    if 0 in column.shape[1:]:
+        raise table.error("the images have no pixels", column=name)
     if column.dtype.kind == "f":
         is_far = ~(np.abs(column) <= _LARGEST_PIXEL).reshape(len(column), -1).all(axis=1)
         if is_far.any():

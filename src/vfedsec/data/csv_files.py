@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from vfedsec.data.duck import literal
 from vfedsec.data.origin import Origin
 
 _DELIMITERS = ",;\t|"
+_QUOTED = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"')
 _LONGEST_HEADER = 1 << 20
 
 
@@ -39,13 +41,20 @@ class CsvHead:
 
 def head_of(origin: Origin, path: Path) -> CsvHead:
     """Raises `DataError` when the file cannot be read, is empty, or is no text."""
-    text = _decoded(origin, _first_bytes(origin, path))
+    data = _first_bytes(origin, path)
+    if len(data) == _LONGEST_HEADER and not {*data[:-1]} & {*b"\r\n"}:
+        raise origin.error(f"the header is longer than {_LONGEST_HEADER} bytes")
+    text = _decoded(origin, data)
     lines = text.splitlines(keepends=True)
     blank = next((place for place, line in enumerate(lines) if line.strip()), None)
     if blank is None:
         raise origin.error("the file is empty")
-    delimiter = _delimiter(lines[blank])
-    return CsvHead([name.strip() for name in _header(origin, lines[blank:], delimiter)], delimiter, blank)
+    try:
+        delimiter = _delimiter(lines[blank])
+        names = _header(lines[blank:], delimiter)
+    except csv.Error as error:
+        raise origin.error(f"the header is not valid CSV: {error}") from None
+    return CsvHead([name.strip() for name in names], delimiter, blank)
 
 
 def check_header(origin: Origin, names: Sequence[str], wanted: Sequence[str]) -> None:
@@ -74,13 +83,9 @@ def _decoded(origin: Origin, data: bytes) -> str:
         raise origin.error(f"line {line} is not UTF-8 text") from None
 
 
-def _header(origin: Origin, lines: Sequence[str], delimiter: str) -> list[str]:
-    reader = csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter, strict=True)
-    try:
-        return next(reader)
-    except csv.Error as error:
-        raise origin.error(f"the header is not valid CSV: {error}") from None
+def _header(lines: Sequence[str], delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter, strict=True))
 
 
 def _delimiter(line: str) -> str:
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([line], delimiter=mark), [])))
+    return max(_DELIMITERS, key=_QUOTED.sub(r"\1", line).count)

@@ -6,18 +6,21 @@ ever fetched from a network.
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import duckdb
 
 from vfedsec.data.duck import literal, quoted
-from vfedsec.data.duck_errors import reason_of
+from vfedsec.data.duck_errors import connection_reason, reason_of
 from vfedsec.data.origin import Origin
 
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 _POSTGRES = ("postgresql://", "postgres://")
+_USUAL_SCHEMAS = ("public", "main")
+_OWN_SCHEMAS = ("information_schema", "pg_catalog", "pg_toast")
+"""What a server tells about itself, which is nobody's table."""
 _EXTENSIONS = {"sqlite": "sqlite_scanner", "postgres": "postgres_scanner"}
 _NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 
@@ -28,10 +31,12 @@ def is_postgres(address: str) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """The address without a password."""
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.split(":")[0] + at + host, query=""))
+    """The address without a password, whatever marks that should have been percent-encoded stand in it."""
+    scheme, _, place = address.partition("://")
+    head, *options = re.split("[?#]", place, maxsplit=1)
+    user, at, host = head.rpartition("@")
+    # With an @ behind it, what looks like the beginning of options may stand within a password.
+    return f"{scheme}://" + ("..." if "@" in "".join(options) else re.split("[:/]", user)[0] + at + host)
 
 
 def attach(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, address: str, base: Path) -> None:
@@ -45,7 +50,8 @@ def attach(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, add
         connection.execute(f"ATTACH {literal(place)} AS {quoted(name)} (TYPE {kind}, READ_ONLY)")
         connection.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = ?", [name])
     except duckdb.Error as error:
-        raise origin.error(f"the database cannot be read: {reason_of(error, secret=place)}") from None
+        reason = connection_reason(error, place, shown_address(place) if kind == "postgres" else place)
+        raise origin.error(f"the database cannot be read: {reason}") from None
 
 
 def table_in(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, table: str) -> str:
@@ -53,11 +59,15 @@ def table_in(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str, t
     `DataError` when there is no such table."""
     found = _tables(origin, connection, name)
     matching = [one for one in found if table in (one[1], ".".join(one))] if table else found
+    if table and len(matching) > 1:
+        matching = [one for one in matching if one[0] in _USUAL_SCHEMAS or table == ".".join(one)]
     if len(matching) == 1:
         schema, found_table = matching[0]
         return ".".join(quoted(part) for part in (name, schema, found_table))
     known = ", ".join(sorted(".".join(one) for one in found)) or "none"
-    expected = f"has no table {table!r}" if table and not matching else "has several tables, and data.table names none"
+    expected = "has several tables, and data.table names none"
+    if table:
+        expected = f"has {'several tables' if matching else 'no table'} {table!r}"
     if not found:
         expected = "has no table"
     raise origin.error(f"the database {expected}; there are: {known}")
@@ -69,9 +79,10 @@ def _tables(origin: Origin, connection: duckdb.DuckDBPyConnection, name: str) ->
         "UNION SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = $1 AND NOT internal"
     )
     try:
-        return connection.execute(query, [name]).fetchall()
+        found = connection.execute(query, [name]).fetchall()
     except duckdb.Error as error:
         raise origin.error(f"the database cannot be read: {reason_of(error)}") from None
+    return [one for one in found if one[0] not in _OWN_SCHEMAS]
 
 
 def _load_extension(origin: Origin, connection: duckdb.DuckDBPyConnection, kind: str) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?")
+YEARS = (1, 9999)
+"""The first and the last year that a date can be of: those that ISO 8601 writes with four digits, without 0."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST_MICROS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST_MICROS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _DAY = 86_400.0
 _WEEK = 7 * _DAY
 _FIRST_MONDAY = 4 * _DAY  # 1970 began on a Thursday
@@ -26,11 +31,17 @@ def seconds_of(text: str) -> float | None:
     if not _DATE.fullmatch(text):
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return seconds_from_micros((moment - _EPOCH) // _MICROSECOND)
+        return seconds_of_date(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         return None
+
+
+def seconds_of_date(moment: date) -> float:
+    """Seconds since the beginning of 1970 of a date, or of a time in it, UTC where it names no zone."""
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return seconds_from_micros((moment - _EPOCH) // _MICROSECOND)
 
 
 def seconds_from_micros(micros: int) -> float:
@@ -40,8 +51,9 @@ def seconds_from_micros(micros: int) -> float:
 
 def text_of(seconds: float) -> str:
     """The point in time as ISO 8601 text, without a time of day where that is midnight."""
-    moment = _EPOCH + timedelta(microseconds=round(seconds * 1e6))
-    plain = moment.replace(tzinfo=None)
+    # Far from 1970 the nearest float, and with a zone the moment itself, can lie beyond the years that a text has.
+    micros = min(max(round(seconds * 1e6), _FIRST_MICROS), _LAST_MICROS)
+    plain = (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None)
     return plain.date().isoformat() if seconds % _DAY == 0 else plain.isoformat(" ")
 
 

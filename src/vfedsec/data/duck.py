@@ -7,6 +7,7 @@ and no row ever becomes a Python object of its own.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from vfedsec.config.party import ColumnKind
 from vfedsec.data.cells import MISSING, Column, Dates, Texts, number_text
-from vfedsec.data.dates import seconds_from_micros
+from vfedsec.data.dates import YEARS, seconds_from_micros
 from vfedsec.data.duck_errors import refusal
 from vfedsec.data.origin import Origin
 from vfedsec.errors import DataError
@@ -34,6 +35,18 @@ _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "T
 _SPACE = " \t\n\r\v\f\u00a0"
 # What both DuckDB and Python read as the same number; whatever else looks like one is left to Python.
 _PLAIN_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_MISFIT = re.compile(r'of type "(\w+)" instead')
+_MISFITS = {
+    "text": (
+        "a text stands in a column that the database declares numeric",
+        "TRY_CAST(cell AS DOUBLE) IS NULL",
+    ),
+    "float": (
+        "a number that is not whole stands in a column that the database declares whole",
+        "NOT regexp_full_match(cell, '-?[0-9]+')",
+    ),
+}
+"""What SQLite finds in a column of another type: what to say, and which cells are meant."""
 
 
 @contextmanager
@@ -103,6 +116,8 @@ class DuckRows:
             raise self._misfit(error) from None
         except duckdb.Error as error:
             raise refusal(self._origin, error, blank_lines=self._blank_lines) from None
+        except UnicodeDecodeError:  # DuckDB fails to quote a cell of bytes
+            raise self._origin.error("bytes stand in a column that the database declares otherwise") from None
 
     def __len__(self) -> int:
         [count] = self._run("SELECT count(*) FROM kept").fetchone() or (0,)
@@ -133,7 +148,9 @@ class DuckRows:
         if kind in _TIMES:
             return self._dates(name)
         if kind not in _TEXTS | {"BOOLEAN"}:
-            raise self._origin.error(f"values of type {kind} cannot be read as a column", column=name)
+            if self._has_values(name):
+                raise self._origin.error(f"values of type {kind} cannot be read as a column", column=name)
+            return Texts.of([None] * len(self))  # JSON has no type for nothing but null
         is_number = kind in _TEXTS and declared in (None, "numeric") and self._is_all_numbers(name)
         return self._numbers(name) if is_number else self._coded(name)
 
@@ -143,18 +160,26 @@ class DuckRows:
             return column
         text = f"trim({column}::VARCHAR, {literal(_SPACE)})"
         nothing = ", ".join(literal(token) for token in {"", *missing})
-        return f"CASE WHEN {text} IN ({nothing}) THEN NULL ELSE {text} END"
+        # Of IN, DuckDB makes a join with a table of the tokens: a hundred columns of it take more than the memory.
+        return f"CASE WHEN list_contains([{nothing}], {text}) THEN NULL ELSE {text} END"
 
     def _misfit(self, error: duckdb.TypeMismatchException) -> DataError:
-        """SQLite lets a text stand in a column of numbers: which, and where."""
+        """SQLite lets any value stand in any column: which, and where."""
         name = next((name for name in self._places if f'column "{self._columns[name]}"' in str(error)), None)
-        if name is None:
+        found = _MISFIT.findall(str(error))
+        if name is None or not found:
             return refusal(self._origin, error)
+        if found[-1] not in _MISFITS:
+            return self._origin.error("a value is not of the type that the database declares", column=name)
+        message, is_misfit = _MISFITS[found[-1]]
         self._run("SET sqlite_all_varchar = true")
         cells = f"SELECT row_number() OVER () - 1 AS row, {quoted(self._columns[name])} AS cell FROM {self._relation}"
-        query = f"SELECT min(row) FROM ({cells}) WHERE cell IS NOT NULL AND TRY_CAST(cell AS DOUBLE) IS NULL"
+        query = f"SELECT min(row) FROM ({cells}) WHERE cell IS NOT NULL AND {is_misfit}"
         [row] = self._run(query).fetchone() or (None,)
-        return self._origin.error("a text stands in a column that the database declares numeric", column=name, row=row)
+        return self._origin.error(message, column=name, row=row)
+
+    def _has_values(self, name: str) -> bool:
+        return self._run(f"SELECT 1 FROM kept WHERE {self._places[name]} IS NOT NULL LIMIT 1").fetchone() is not None
 
     def _is_all_numbers(self, name: str) -> bool:
         """Whether a column of texts has values, and all are plain numbers: they need not become texts first."""
@@ -169,10 +194,12 @@ class DuckRows:
 
     def _dates(self, name: str) -> Dates:
         cell = self._places[name]
-        query = f"SELECT min(rowid) FROM kept WHERE {cell} IS NOT NULL AND NOT isfinite({cell})"
+        first, last = YEARS
+        is_far = f"NOT isfinite({cell}) OR year({cell}) NOT BETWEEN {first} AND {last}"
+        query = f"SELECT min(rowid) FROM kept WHERE {cell} IS NOT NULL AND ({is_far})"
         [row] = self._run(query).fetchone() or (None,)
         if row is not None:
-            raise self._origin.error("a date is infinite", column=name, row=row)
+            raise self._origin.error(f"a date is infinite or not of the years {first} to {last}", column=name, row=row)
         return Dates(self._floats(f"epoch_us({cell}::TIMESTAMP)", seconds_from_micros))
 
     def _coded(self, name: str) -> Texts:

@@ -18,7 +18,8 @@ from vfedsec.data.array_rows import ArrayRows
 from vfedsec.data.csv_files import check_header, head_of
 from vfedsec.data.databases import SQLITE_SUFFIXES, attach, is_postgres, shown_address, table_in
 from vfedsec.data.duck import DuckRows, connected, literal
-from vfedsec.data.duck_errors import reason_of
+from vfedsec.data.duck_errors import reason_of, refusal
+from vfedsec.data.json_files import json_relation
 from vfedsec.data.origin import Origin
 from vfedsec.data.table import Table
 
@@ -28,6 +29,7 @@ ROW_NUMBER = "#"
 _CSV = (".csv", ".tsv", ".txt")
 _JSON = (".json", ".jsonl", ".ndjson")
 _ATTACHED = "source"
+_QUERY = "vfedsec_query"
 
 Rows = DuckRows | ArrayRows
 
@@ -111,7 +113,12 @@ def _queried(origin: Origin, connection: duckdb.DuckDBPyConnection, data: DataSo
         raise origin.error(reason_of(error)) from None
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise origin.error("expected one SELECT and nothing else")
-    return DuckRows(origin, connection, f"({statements[0].query.strip().rstrip(';')})")
+    try:
+        # A view takes the query as it stands, whatever comments or semicolon it ends in.
+        connection.execute(f"CREATE TEMP VIEW {_QUERY} AS {data.query}")
+    except duckdb.Error as error:
+        raise refusal(origin, error) from None
+    return DuckRows(origin, connection, _QUERY)
 
 
 def _file(origin: Origin, connection: duckdb.DuckDBPyConnection, data: DataSource, base: Path) -> Rows:
@@ -137,8 +144,7 @@ def _parquet(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) 
 
 
 def _json(origin: Origin, connection: duckdb.DuckDBPyConnection, path: Path) -> Rows:
-    options = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0"
-    return DuckRows(origin, connection, f"read_json({literal(_pattern(path))}, {options})")
+    return DuckRows(origin, connection, json_relation(origin, connection, literal(_pattern(path))))
 
 
 def _pattern(path: Path) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfedsec.data.cells import Column, Dates, Texts, number_text
-from vfedsec.data.dates import seconds_of
+from vfedsec.data.dates import YEARS, seconds_from_micros, seconds_of_date
 from vfedsec.data.origin import Origin
 
 Values = Sequence[Any] | NDArray[Any]
@@ -52,8 +52,18 @@ class ValueReader:
         if array.dtype.kind in "iuf":
             return array.astype(np.float64)
         if array.dtype.kind == "M":
-            array = array.astype("datetime64[us]").astype(object)
+            return self._dates(name, array)
         return self._of_objects(name, array.tolist())
+
+    def _dates(self, name: str, array: NDArray[Any]) -> Dates:
+        found, (first, last) = ~np.isnat(array), YEARS
+        years = array.astype("datetime64[Y]").astype(np.int64) + 1970
+        is_far = found & ((years < first) | (years > last))
+        if is_far.any():
+            message = f"a date is not of the years {first} to {last}"
+            raise self.origin.error(message, column=name, row=int(is_far.argmax()))
+        micros: Any = array.astype("datetime64[us]").astype(np.int64)
+        return Dates(np.where(found, seconds_from_micros(micros), np.nan))
 
     def _of_objects(self, name: str, values: list[Any]) -> Column:
         cells = [self._plain(name, row, value) for row, value in enumerate(values)]
@@ -61,12 +71,12 @@ class ValueReader:
         if found == {float}:
             return np.array([math.nan if cell is None else cell for cell in cells], dtype=np.float64)
         if found == {_Moment}:
-            moments = [seconds_of(cell) if isinstance(cell, str) else None for cell in cells]
+            moments = [math.nan if _is_missing(value) else seconds_of_date(value) for value in values]
             return Dates(np.array(moments, dtype=np.float64))
         return Texts.of(_cell_text(cell) for cell in cells)
 
     def _id(self, row: int, value: object) -> str:
-        if value is None or _is_nan(value):
+        if _is_missing(value):
             return ""
         if isinstance(value, str):
             return self._encodable(value.strip(), "", row)
@@ -77,12 +87,12 @@ class ValueReader:
     def _plain(self, name: str, row: int, value: object) -> str | float | None:
         if isinstance(value, str):
             return self._encodable(value, name, row)
-        if value is None or _is_nan(value):
+        if _is_missing(value):
             return None
         if isinstance(value, bool | np.bool_):
             return "true" if value else "false"
         if isinstance(value, Real):
-            return float(value)
+            return _nearest_float(value)
         if isinstance(value, dt.date):
             return _Moment(value.isoformat())
         message = f"a cell is a number, a boolean, a date or a text, not {type(value).__name__}"
@@ -100,8 +110,16 @@ class _Moment(str):
     """The ISO text of what was a date."""
 
 
-def _is_nan(value: object) -> bool:
-    return isinstance(value, Real) and math.isnan(value)
+def _is_missing(value: object) -> bool:
+    # What is not a number, or not a time, is not even itself; and no whole number is too large for this.
+    return value is None or (isinstance(value, Real | dt.date) and value != value)
+
+
+def _nearest_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _cell_text(cell: str | float | None) -> str | None:
