@@ -264,3 +264,16 @@ def test_whatever_a_mapping_holds_it_is_a_job_with_a_digest_or_an_error(
 def test_whatever_a_text_holds_it_is_refused_as_a_config_error(text: str) -> None:
     with pytest.raises(ConfigError):
         parse_job(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        'source = "postgresql://me:s3cret@host/db"\ntable = "t"',
+        "query = \"SELECT * FROM read_csv('s3cret')\"",
+        'query = "SELECT 1"\nattach = { a = "postgresql://me:s3cret@host/db" }',
+    ],
+)
+def test_no_password_of_a_source_is_shown(data: str) -> None:
+    party = parse_party(f'name = "bank"\n[data]\nid = "id"\n{data}\n')
+    assert "s3cret" not in repr(party) and "id='id'" in repr(party)

@@ -49,6 +49,11 @@ def test_a_column_constant_over_all_parties_becomes_zeros(value, sizes):
     np.testing.assert_array_equal(one.transform(table({"x": [value]})), [[0]])
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e99])
+def test_the_scale_of_a_column_makes_no_difference(scale):
+    np.testing.assert_allclose(encoded({"x": [0, scale, 2 * scale]})[:, 0], [-1.2247449, 0, 1.2247449], rtol=1e-6)
+
+
 def test_a_missing_number_becomes_the_mean_and_is_told():
     features = encoded({"x": [1, None, 3]})
     np.testing.assert_allclose(features, [[-1, 0], [0, 1], [1, 0]])

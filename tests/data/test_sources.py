@@ -182,3 +182,13 @@ def test_keys_that_differ_in_case_alone_keep_their_values(read, content):
 def test_a_key_with_nothing_but_null_is_a_column_without_values(read):
     table = read('[{"id": "a", "x": null}]', ["x"], file="t.json", with_label=False)
     assert cells(table) == {"x": [None]}
+
+
+def test_numbers_that_stand_for_a_missing_value_are_missing(read):
+    table = read("id,age,town,sold\nc1,30,Ulm,1\nc2,-1,Ulm,0\n", missing=("-1", "Ulm"))
+    assert cells(table) == {"age": [30.0, None], "town": [None, None]}
+
+
+def test_numbers_among_spaces_and_gaps_are_numbers(read):
+    table = read("id,age,town,sold\nc1, 30 ,1e3,1\nc2,NA,,0\nc3,-.5,+7.,0\n")
+    assert cells(table) == {"age": [30.0, None, -0.5], "town": [1000.0, None, 7.0]}

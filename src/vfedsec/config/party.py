@@ -35,6 +35,14 @@ class DataSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     kinds: dict[str, ColumnKind] = {}
     """Kinds, `numeric`, `categorical`, `boolean`, `date` or `image`, of columns whose kind should not be inferred."""
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Everything but what an address can hold: a password."""
+        hidden = {"query", "attach"} | ({"source"} if "://" in self.source else set())
+        return [(name, "..." if name in hidden else getattr(self, name)) for name in self.__struct_fields__]
+
+    def __repr__(self) -> str:
+        return f"DataSource({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
 
 class PartyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole party file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -25,9 +25,9 @@ class ArrayRows:
         if not arrays:
             raise origin.error("the file holds no array")
 
-    def read(self, wanted: Sequence[str], missing: Sequence[str]) -> None:
-        """Take note of which arrays are wanted, and which texts stand for a missing value. Raises `DataError` when
-        wanted arrays are without rows, or have different numbers of them."""
+    def read(self, wanted: Sequence[str], missing: Sequence[str], numeric: Collection[str] = ()) -> None:
+        """Take note of which arrays are wanted, and which texts stand for a missing value; arrays know their numbers.
+        Raises `DataError` when wanted arrays are without rows, or have different numbers of them."""
         self._missing = frozenset(missing) | {""}
         self._wanted = list(wanted) or self.names
         for name in wanted:

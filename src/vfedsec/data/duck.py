@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -80,6 +80,10 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _is_plain(cell: str) -> str:
+    return f"regexp_full_match({cell}::VARCHAR, {literal(_PLAIN_NUMBER)})"
+
+
 class DuckRows:
     """The rows of one relation."""
 
@@ -96,6 +100,8 @@ class DuckRows:
         stand before its header. Raises `DataError` when it cannot be read."""
         self._origin = origin
         self._blank_lines = blank_lines
+        self._is_csv = bool(names)
+        self._plain: set[str] = set()
         self._connection = connection
         self._relation = relation
         described = self._run(f"DESCRIBE SELECT * FROM {relation}").fetchall()
@@ -104,10 +110,21 @@ class DuckRows:
         self._columns = dict(zip(self.names, own, strict=True))
         self._types = {name: str(row[1]).split("(")[0] for name, row in zip(self.names, described, strict=True)}
 
-    def read(self, wanted: Sequence[str], missing: Sequence[str]) -> None:
-        """Take these columns into memory, in texts nothing in place of what stands for it. Raises `DataError`."""
+    def read(self, wanted: Sequence[str], missing: Sequence[str], numeric: Collection[str]) -> None:
+        """Take these columns into memory, in texts nothing in place of what stands for it; texts that are all plain
+        numbers as numbers, of those columns that may be `numeric`. Raises `DataError`."""
         self._places = {name: f"c{place}" for place, name in enumerate(dict.fromkeys(wanted))}
-        chosen = [f"{self._cleaned(name, missing)} AS {place}" for name, place in self._places.items()]
+        cells = {name: self._cleaned(name, missing) for name in self._places}
+        texts = [name for name in self._places if name in numeric and self._types[name] in _TEXTS]
+        if self._is_csv:
+            # Reading the file once more takes less than keeping a number's text: that would not fit into the memory.
+            for name in self._all_numbers({name: cells[name] for name in texts}, self._relation):
+                cells[name], self._types[name] = f"({cells[name]})::DOUBLE", "DOUBLE"
+        self._keep([f"{cell} AS {self._places[name]}" for name, cell in cells.items()])
+        if not self._is_csv:
+            self._plain = self._all_numbers({name: self._places[name] for name in texts}, "kept")
+
+    def _keep(self, chosen: Sequence[str]) -> None:
         try:
             self._connection.execute(
                 f"CREATE TEMP TABLE kept AS SELECT {', '.join(chosen) or '0 AS nothing'} FROM {self._relation}"
@@ -143,7 +160,7 @@ class DuckRows:
         kind = self._types[name]
         if kind in _WHOLE and declared == "categorical":
             return self._coded(name)
-        if kind in _NUMBERS:
+        if kind in _NUMBERS or name in self._plain:
             return self._numbers(name)
         if kind in _TIMES:
             return self._dates(name)
@@ -151,8 +168,7 @@ class DuckRows:
             if self._has_values(name):
                 raise self._origin.error(f"values of type {kind} cannot be read as a column", column=name)
             return Texts.of([None] * len(self))  # JSON has no type for nothing but null
-        is_number = kind in _TEXTS and declared in (None, "numeric") and self._is_all_numbers(name)
-        return self._numbers(name) if is_number else self._coded(name)
+        return self._coded(name)
 
     def _cleaned(self, name: str, missing: Sequence[str]) -> str:
         column = quoted(self._columns[name])
@@ -160,8 +176,13 @@ class DuckRows:
             return column
         text = f"trim({column}::VARCHAR, {literal(_SPACE)})"
         nothing = ", ".join(literal(token) for token in {"", *missing})
-        # Of IN, DuckDB makes a join with a table of the tokens: a hundred columns of it take more than the memory.
-        return f"CASE WHEN list_contains([{nothing}], {text}) THEN NULL ELSE {text} END"
+        is_plain = "false" if any(re.fullmatch(_PLAIN_NUMBER, token) for token in missing) else _is_plain(column)
+        # A plain number has no space to trim, which takes long. Of IN, DuckDB makes a join with a table of the tokens:
+        # a hundred columns of it take more than the memory.
+        return (
+            f"CASE WHEN {is_plain} THEN {column}::VARCHAR "
+            f"WHEN list_contains([{nothing}], {text}) THEN NULL ELSE {text} END"
+        )
 
     def _misfit(self, error: duckdb.TypeMismatchException) -> DataError:
         """SQLite lets any value stand in any column: which, and where."""
@@ -181,13 +202,15 @@ class DuckRows:
     def _has_values(self, name: str) -> bool:
         return self._run(f"SELECT 1 FROM kept WHERE {self._places[name]} IS NOT NULL LIMIT 1").fetchone() is not None
 
-    def _is_all_numbers(self, name: str) -> bool:
-        """Whether a column of texts has values, and all are plain numbers: they need not become texts first."""
-        cell = self._places[name]
-        plain = f"regexp_full_match({cell}, {literal(_PLAIN_NUMBER)})"
-        query = f"SELECT count({cell}), count(*) FILTER (WHERE {cell} IS NOT NULL AND NOT {plain}) FROM kept"
-        values, others = self._run(query).fetchone() or (0, 0)
-        return bool(values) and not others
+    def _all_numbers(self, cells: Mapping[str, str], relation: str) -> set[str]:
+        """Of columns of texts, by their cells in SQL, those that have values, and all of them plain numbers."""
+        if not cells:
+            return set()
+        plain = map(_is_plain, cells.values())
+        counts = [f"count({one}), count(*) FILTER (WHERE NOT {one})" for one in plain]
+        found = self._run(f"SELECT {', '.join(counts)} FROM {relation}").fetchone() or ()
+        pairs = zip(cells, found[::2], found[1::2], strict=True)
+        return {name for name, values, others in pairs if values and not others}
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         return self._floats(f"{self._places[name]}::DOUBLE", lambda values: values.astype(np.float64))

@@ -46,7 +46,8 @@ def load(party_file: PartyFile, base: Path, columns: Sequence[str] | None, with_
         features = [name for name in rows.names if name not in (data.id, data.label)] if columns is None else columns
         wanted = [*([] if data.id == ROW_NUMBER else [data.id]), *features, *([data.label] if with_label else [])]
         _check_names(origin, rows, [*wanted, *data.kinds])  # a kind of nothing is a slip
-        rows.read(wanted, data.missing)
+        numeric = {name for name in features if data.kinds.get(name, "numeric") == "numeric"}
+        rows.read(wanted, data.missing, numeric)
         if not len(rows):
             raise origin.error("there is a header and no rows" if _is_csv(data) else "there are no rows")
         return Table(
