@@ -119,16 +119,6 @@ def test_an_active_party_that_remembers_nothing_aligns_every_time():
         assert pieces(again(memories=memories)) == FULL
 
 
-def test_tables_from_different_places_are_remembered_side_by_side():
-    memory = DictMemory()
-    for source in ("train.csv", "predict.csv"):
-        ids = [source + one for one in IDS]
-        places = RememberedPlaces(bytes(32), 9, np.arange(9, dtype=np.int32))
-        PlacesMemory(ids, records(memory, "shop", source)).keep("bank0", places)
-    assert len(memory.kept) == 2
-    assert PlacesMemory(["train.csv" + one for one in IDS], records(memory, "shop", "train.csv")).recall("bank0")
-
-
 @given(
     st.lists(st.sampled_from(IDS), unique=True, max_size=6),
     st.lists(st.tuples(st.lists(st.sampled_from(IDS), unique=True, max_size=6), st.booleans()), max_size=3),

@@ -17,7 +17,7 @@ def warnings():
 
 @pytest.fixture
 def memory(tmp_path, warnings):
-    return FolderMemory(tmp_path / "kept", warnings.append)
+    return FolderMemory(tmp_path / "kept", "people.csv", warnings.append)
 
 
 def test_what_is_kept_comes_back(memory, warnings):
@@ -26,6 +26,16 @@ def test_what_is_kept_comes_back(memory, warnings):
     memory.save("other", b"third")
     assert (memory.load(NAME), memory.load("other"), memory.load("none")) == (b"second", b"third", None)
     assert not warnings
+
+
+def test_tables_are_remembered_side_by_side(tmp_path, warnings):
+    memories = {table: FolderMemory(tmp_path, table, warnings.append) for table in ("train.csv", "predict.csv")}
+    for table, memory in memories.items():
+        memory.save(NAME, table.encode())
+    assert {table: memory.load(NAME) for table, memory in memories.items()} == {
+        "train.csv": b"train.csv",
+        "predict.csv": b"predict.csv",
+    }
 
 
 def test_nothing_is_made_before_there_is_something_to_keep(memory, tmp_path, warnings):
@@ -55,7 +65,7 @@ def test_a_name_says_nothing_and_leads_nowhere_else(memory, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told_and_nothing_else(tmp_path, warnings):
     (tmp_path / "file").write_text("")
-    memory = FolderMemory(tmp_path / "file" / "kept", warnings.append)
+    memory = FolderMemory(tmp_path / "file" / "kept", "people.csv", warnings.append)
     memory.save(NAME, b"x")
     assert memory.load(NAME) is None
     (warning,) = warnings

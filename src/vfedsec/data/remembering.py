@@ -31,7 +31,7 @@ Digest = Annotated[bytes, msgspec.Meta(min_length=_DIGEST_BYTES, max_length=_DIG
 
 
 class Memory(Protocol):
-    """Where a party keeps what it remembers: a name and bytes."""
+    """Where a party keeps what it remembers of one table: a name and bytes."""
 
     def load(self, name: str) -> bytes | None:
         """What was saved under this name, or nothing. Raises nothing."""
@@ -76,12 +76,10 @@ class RememberedPlaces:
 class Records:
     """One party's records of its alignments, each in a frame that tells damage."""
 
-    def __init__(self, memory: Memory, party: str, source: str, identities: Mapping[str, str]) -> None:
-        """`source` is where the party's table comes from: each table has records of its own, and so has each public
-        identity of a partner, since a name can go over to somebody else."""
+    def __init__(self, memory: Memory, party: str, identities: Mapping[str, str]) -> None:
+        """Each public identity of a partner has records of its own, since a name can go over to somebody else."""
         self._memory = memory
         self.party = party
-        self._source = source
         self._identities = identities
 
     def load(self, partner: str, kind: type[_Record]) -> _Record | None:
@@ -112,7 +110,7 @@ class Records:
         )
 
     def _name(self, partner: str, kind: type) -> str:
-        return "\n".join((kind.__name__, self.party, partner, self._identities.get(partner, ""), self._source))
+        return "\n".join((kind.__name__, self.party, partner, self._identities.get(partner, "")))
 
 
 class OrderMemory:

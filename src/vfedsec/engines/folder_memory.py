@@ -12,8 +12,10 @@ from pathlib import Path
 class FolderMemory:
     """Implements `Memory`. The folder is made when something is first kept; files are replaced whole or not at all."""
 
-    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, table: str, warn: Callable[[str], None]) -> None:
+        """`table` tells the party's tables apart, however its folder is called at the moment."""
         self._folder = folder
+        self._table = table
         self._warn = warn
 
     def load(self, name: str) -> bytes | None:
@@ -39,7 +41,8 @@ class FolderMemory:
         self._warn(message)
 
     def _path(self, name: str) -> Path:
-        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.alignment"
+        digest = hashlib.sha256(f"{self._table}\n{name}".encode()).hexdigest()
+        return self._folder / f"{digest[:32]}.alignment"
 
     def _replace(self, path: Path, data: bytes) -> None:
         handle, written = tempfile.mkstemp(dir=self._folder, suffix=".new")  # readable by its owner alone
