@@ -92,7 +92,19 @@ def test_what_cannot_be_read_is_told_and_counts_as_nothing(memory, tmp_path, war
     file.unlink()
     file.mkdir()
     assert memory.load(NAME) is None
-    assert "cannot be read: Is a directory" in warnings[0]
+    assert "cannot be read: Not a regular file" in warnings[0]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_not_waited_for(memory, tmp_path, warnings, make):
+    memory.save(NAME, b"kept")
+    [path] = (tmp_path / "kept").iterdir()
+    path.unlink()
+    make(path)
+    assert memory.load(NAME) is None
+    assert "cannot be read: Not a regular file" in warnings[0]
+    memory.save(NAME, b"again")
+    assert memory.load(NAME) == b"again"
 
 
 def test_warnings_reach_the_owner(memory, warnings):

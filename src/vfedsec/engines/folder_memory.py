@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -20,8 +21,12 @@ class FolderMemory:
 
     def load(self, name: str) -> bytes | None:
         """What was saved under this name, or nothing."""
+        path = self._path(name)
         try:
-            return self._path(name).read_bytes()
+            # A pipe would be waited for, and a device may have no end.
+            if path.exists() and not path.is_file():
+                raise OSError(errno.EINVAL, "Not a regular file")
+            return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
