@@ -148,8 +148,8 @@ def test_no_id_is_kept_or_told():
     assert not any(b"client" in data for data in everything)
 
 
-def fingerprint(ids, seed=SEEDS[0], party="bank0", partner="shop"):
-    return OrderMemory(ids, seed, records(DictMemory(), party), partner).fingerprint
+def fingerprint(ids, seed=SEEDS[0], party="bank0", partner="shop", identities=None):
+    return OrderMemory(ids, seed, records(DictMemory(), party, identities), partner).fingerprint
 
 
 def test_a_fingerprint_depends_on_the_ids_the_secret_and_both_parties():
@@ -161,8 +161,9 @@ def test_a_fingerprint_depends_on_the_ids_the_secret_and_both_parties():
         fingerprint(IDS, SEEDS[1]),
         fingerprint(IDS, party="bank1"),
         fingerprint(IDS, partner="other shop"),
+        fingerprint(IDS, identities={"shop": "another of that name"}),
     }
-    assert len(told) == 7
+    assert len(told) == 8
     assert fingerprint(IDS[::-1]) in told
 
 
