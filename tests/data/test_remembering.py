@@ -57,6 +57,20 @@ def test_the_same_tables_are_not_aligned_again():
     assert all(side.is_over for side in sides.passive.values())
 
 
+@pytest.mark.parametrize("shift", range(1, len(ACTIVE)))
+def test_remembered_places_follow_rows_that_have_gone_round(shift):
+    """Of a reversal, the permutation and its inverse are the same."""
+    sides = again(ACTIVE[shift:] + ACTIVE[:shift])
+    assert pieces(sides) == [0, 0]
+
+
+def test_a_changed_table_of_a_passive_party_gets_a_new_order():
+    seed = b"another seed of the run".ljust(32)
+    changed = [*FIRST, "somebody new"]
+    order = again(first=changed, seed=seed).passive["bank0"].order.tolist()
+    assert order == again(first=changed, seed=seed, memories=fresh()).passive["bank0"].order.tolist()
+
+
 def test_the_order_of_rows_stays_though_the_seed_of_a_run_changes():
     orders = [again(seed=seed).passive["bank0"].order.tolist() for seed in SEEDS]
     assert orders[0] == orders[1]
