@@ -95,6 +95,18 @@ def test_what_cannot_be_read_is_told_and_counts_as_nothing(memory, tmp_path, war
     assert "cannot be read: Not a regular file" in warnings[0]
 
 
+def test_what_was_not_finished_leaves_nothing_behind(memory, tmp_path, monkeypatch):
+    def interrupted(_handle):
+        raise KeyboardInterrupt
+
+    memory.save(NAME, b"first")
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.save(NAME, b"second")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+    assert memory.load(NAME) == b"first"
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
 def test_what_is_no_file_is_not_waited_for(memory, tmp_path, warnings, make):
     memory.save(NAME, b"kept")

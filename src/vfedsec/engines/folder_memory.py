@@ -57,6 +57,6 @@ class FolderMemory:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(written, path)
-        except OSError:
+        except BaseException:  # such as Ctrl-C
             os.unlink(written)
             raise
