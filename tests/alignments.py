@@ -29,11 +29,9 @@ class DictMemory:
         self.warnings.append(message)
 
 
-def records(
-    memory: DictMemory | None, party: str, source: str = "memory", identities: dict[str, str] | None = None
-) -> Records | None:
+def records(memory: DictMemory | None, party: str, identities: dict[str, str] | None = None) -> Records | None:
     """Of a party with this memory, if it has one."""
-    return None if memory is None else Records(memory, party, source, identities or {})
+    return None if memory is None else Records(memory, party, identities or {})
 
 
 class Sides:

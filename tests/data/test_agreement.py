@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from shared_out import CELLS, columns_of, splits, table
 from vfedsec.config.job import Group
+from vfedsec.data import agreement
 from vfedsec.data.agreement import GroupAgreement
 from vfedsec.data.encoding import Encoder
+from vfedsec.data.exact import UNIT_BITS
 from vfedsec.data.letters import GroupCategories, GroupKinds, GroupSums, read
-from vfedsec.data.summaries import ToldKind, summarise
+from vfedsec.data.summaries import ColumnSummary, ToldKind, summarise
 from vfedsec.errors import DataError, RemoteProtocolError
 
 
@@ -204,3 +206,54 @@ def test_whoever_has_not_written_everything_is_named():
     assert members["p0"].silent() == ["p1", "p2"]
     agree({name: members[name] for name in members})
     assert members["p0"].silent() == []
+
+
+def summary(**changes):
+    sound = {"count": 2, "missing": 1, "total": 3 << UNIT_BITS, "squares": 5 << 2 * UNIT_BITS}
+    return ColumnSummary(name="age", told=ToldKind(kind="numeric"), **(sound | changes))
+
+
+def check(total):
+    """Take these sums as those of a group."""
+    words = [list(total.categories)]
+    layout = agreement._Layout(["age"], [total.told], words)
+    return layout.summaries(layout.part([total]))
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        summary(),
+        summary(count=1 << 40, squares=1 << (2 * UNIT_BITS + 80)),
+        ColumnSummary(name="age", told=ToldKind(kind="categorical"), count=3, missing=0, categories={"a": 2, "b": 1}),
+    ],
+)
+def test_sums_that_can_be_are_taken(total):
+    assert check(total) == [total]
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        summary(count=(1 << 40) + 1),
+        summary(missing=(1 << 40) + 1),
+        summary(squares=4 << 2 * UNIT_BITS),
+        summary(total=-4 << UNIT_BITS),
+        ColumnSummary(name="age", told=ToldKind(kind="categorical"), count=2, missing=0, categories={"a": 2, "b": 1}),
+        ColumnSummary(name="age", told=ToldKind(kind="categorical"), count=4, missing=0, categories={"a": 2, "b": 1}),
+    ],
+)
+def test_each_way_in_which_sums_cannot_be_is_noticed_by_itself(total):
+    with pytest.raises(RemoteProtocolError, match="the sums of column 'age'"):
+        check(total)
+
+
+@pytest.mark.parametrize("changed", ["p0", "p1"])
+def test_either_half_of_a_pairs_seed_changes_its_masks(changed):
+    def masked(seeds):
+        members = agreements([{"age": ["1", "2"]}, {"age": ["3"]}])
+        for name, member in members.items():
+            member._seeds = dict.fromkeys(member._seeds, seeds.get(name, bytes(32)))
+        return [letter.masked for *_, letter in agree(members) if isinstance(letter, GroupSums)]
+
+    assert not set(masked({})) & set(masked({changed: bytes([1] * 32)}))

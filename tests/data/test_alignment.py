@@ -47,7 +47,7 @@ def test_passive_parties_of_any_size_are_aligned_in_one_go():
 
 
 def test_the_active_partys_elements_are_made_once_for_all():
-    sides = Sides(IDS, IDS, IDS[3:], size=2)
+    sides = Sides(IDS, IDS, IDS[3:], [*IDS, *"abcdefghijkl"], size=2)
     made = []
     hashed = sides.curve.hashed
     sides.curve.hashed = lambda ids, key: made.append((key, len(ids))) or hashed(ids, key)

@@ -87,3 +87,9 @@ def test_long_codes_stay_apart(tmp_path):
     np.savez(tmp_path / "t.npz", label=np.array(codes), x=np.array(codes))
     table = read(tmp_path, ["x"], source="t.npz", kinds={"x": "categorical"})
     assert table.label == table.columns["x"].cells() == [str(code) for code in codes]
+
+
+def test_an_empty_text_is_missing_whatever_else_the_party_file_calls_so(tmp_path):
+    np.savez(tmp_path / "t.npz", id=np.array(["a", "b", "c"]), town=np.array(["", "z", "Ulm"]))
+    table = read(tmp_path, ["town"], with_label=False, source="t.npz", id="id", missing=("z",))
+    assert table.columns["town"].cells() == [None, None, "Ulm"]

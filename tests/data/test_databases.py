@@ -3,10 +3,13 @@
 import sqlite3
 from importlib import resources
 
+import duckdb
 import pytest
 
 from vfedsec.config.party import DataSource, PartyFile
-from vfedsec.data.databases import is_postgres, shown_address
+from vfedsec.data.databases import attach, is_postgres, shown_address
+from vfedsec.data.duck import connected
+from vfedsec.data.origin import Origin
 from vfedsec.data.sources import files_named, load, shown_source
 from vfedsec.errors import DataError
 
@@ -66,6 +69,20 @@ def test_a_database_is_only_read(tmp_path):
     load(PartyFile(name="bank", data=DataSource(source="t.db", id="id")), tmp_path, [], False)
     assert (tmp_path / "t.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["t.db"]
+
+
+def test_an_attached_database_cannot_be_written(tmp_path):
+    sqlite3.connect(tmp_path / "t.db").execute("CREATE TABLE t (id)").connection.close()
+    with connected() as connection:
+        attach(Origin("bank", "t.db"), connection, "old", "t.db", tmp_path)
+        with pytest.raises(duckdb.Error, match="read-only"):
+            connection.execute("INSERT INTO old.t VALUES ('a')")
+
+
+def test_no_extension_is_fetched_by_itself():
+    with connected() as connection:
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+            assert connection.execute(f"SELECT current_setting('{setting}')").fetchone() == (False,)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,20 @@ def test_the_same_tables_are_not_aligned_again():
     assert all(side.is_over for side in sides.passive.values())
 
 
+@pytest.mark.parametrize("shift", range(1, len(ACTIVE)))
+def test_remembered_places_follow_rows_that_have_gone_round(shift):
+    """Of a reversal, the permutation and its inverse are the same."""
+    sides = again(ACTIVE[shift:] + ACTIVE[:shift])
+    assert pieces(sides) == [0, 0]
+
+
+def test_a_changed_table_of_a_passive_party_gets_a_new_order():
+    seed = b"another seed of the run".ljust(32)
+    changed = [*FIRST, "somebody new"]
+    order = again(first=changed, seed=seed).passive["bank0"].order.tolist()
+    assert order == again(first=changed, seed=seed, memories=fresh()).passive["bank0"].order.tolist()
+
+
 def test_the_order_of_rows_stays_though_the_seed_of_a_run_changes():
     orders = [again(seed=seed).passive["bank0"].order.tolist() for seed in SEEDS]
     assert orders[0] == orders[1]
@@ -119,16 +133,6 @@ def test_an_active_party_that_remembers_nothing_aligns_every_time():
         assert pieces(again(memories=memories)) == FULL
 
 
-def test_tables_from_different_places_are_remembered_side_by_side():
-    memory = DictMemory()
-    for source in ("train.csv", "predict.csv"):
-        ids = [source + one for one in IDS]
-        places = RememberedPlaces(bytes(32), 9, np.arange(9, dtype=np.int32))
-        PlacesMemory(ids, records(memory, "shop", source)).keep("bank0", places)
-    assert len(memory.kept) == 2
-    assert PlacesMemory(["train.csv" + one for one in IDS], records(memory, "shop", "train.csv")).recall("bank0")
-
-
 @given(
     st.lists(st.sampled_from(IDS), unique=True, max_size=6),
     st.lists(st.tuples(st.lists(st.sampled_from(IDS), unique=True, max_size=6), st.booleans()), max_size=3),
@@ -158,8 +162,8 @@ def test_no_id_is_kept_or_told():
     assert not any(b"client" in data for data in everything)
 
 
-def fingerprint(ids, seed=SEEDS[0], party="bank0", partner="shop"):
-    return OrderMemory(ids, seed, records(DictMemory(), party), partner).fingerprint
+def fingerprint(ids, seed=SEEDS[0], party="bank0", partner="shop", identities=None):
+    return OrderMemory(ids, seed, records(DictMemory(), party, identities), partner).fingerprint
 
 
 def test_a_fingerprint_depends_on_the_ids_the_secret_and_both_parties():
@@ -171,8 +175,9 @@ def test_a_fingerprint_depends_on_the_ids_the_secret_and_both_parties():
         fingerprint(IDS, SEEDS[1]),
         fingerprint(IDS, party="bank1"),
         fingerprint(IDS, partner="other shop"),
+        fingerprint(IDS, identities={"shop": "another of that name"}),
     }
-    assert len(told) == 7
+    assert len(told) == 8
     assert fingerprint(IDS[::-1]) in told
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import pytest
 
 from vfedsec.config.party import DataSource, PartyFile
@@ -192,3 +193,31 @@ def test_numbers_that_stand_for_a_missing_value_are_missing(read):
 def test_numbers_among_spaces_and_gaps_are_numbers(read):
     table = read("id,age,town,sold\nc1, 30 ,1e3,1\nc2,NA,,0\nc3,-.5,+7.,0\n")
     assert cells(table) == {"age": [30.0, None, -0.5], "town": [1000.0, None, 7.0]}
+
+
+@pytest.mark.parametrize("file", ["a[1].csv", "a*.csv", "a?.csv"])
+def test_a_file_whose_name_has_marks_of_a_pattern_is_read_and_no_other(read, tmp_path, file):
+    (tmp_path / "a1.csv").write_text("id,age,town,sold\nother,1,x,0\n")
+    assert read(CLIENTS, file=file).ids == ["c1", "c2"]
+
+
+def test_a_column_may_have_quotes_in_its_name(tmp_path):
+    name = 'age" FROM x; --'
+    quoted = name.replace('"', '""')
+    duckdb.sql(f"SELECT 'c1' AS id, 30 AS \"{quoted}\"").write_parquet(str(tmp_path / "t.parquet"))
+    party = PartyFile(name="bank", data=DataSource(source="t.parquet", id="id"))
+    assert cells(load(party, tmp_path, [name], False)) == {name: [30.0]}
+
+
+def test_whole_numbers_that_are_categories_keep_all_their_digits(tmp_path):
+    codes = [2**53, 2**53 + 1]
+    duckdb.sql(f"SELECT * FROM (VALUES ('a', {codes[0]}), ('b', {codes[1]})) t(id, code)").write_parquet(
+        str(tmp_path / "t.parquet")
+    )
+    party = PartyFile(name="bank", data=DataSource(source="t.parquet", id="id", kinds={"code": "categorical"}))
+    assert cells(load(party, tmp_path, ["code"], False)) == {"code": [str(code) for code in codes]}
+
+
+def test_a_space_that_does_not_break_does_not_count(read):
+    table = read("id,age,town,sold\n\u00a0c1,30,Ulm\u00a0,1\nc2,4,\u00a0,0\n")
+    assert (table.ids, cells(table)["town"]) == (["c1", "c2"], ["Ulm", None])

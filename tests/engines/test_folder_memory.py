@@ -17,7 +17,7 @@ def warnings():
 
 @pytest.fixture
 def memory(tmp_path, warnings):
-    return FolderMemory(tmp_path / "kept", warnings.append)
+    return FolderMemory(tmp_path / "kept", "people.csv", warnings.append)
 
 
 def test_what_is_kept_comes_back(memory, warnings):
@@ -26,6 +26,16 @@ def test_what_is_kept_comes_back(memory, warnings):
     memory.save("other", b"third")
     assert (memory.load(NAME), memory.load("other"), memory.load("none")) == (b"second", b"third", None)
     assert not warnings
+
+
+def test_tables_are_remembered_side_by_side(tmp_path, warnings):
+    memories = {table: FolderMemory(tmp_path, table, warnings.append) for table in ("train.csv", "predict.csv")}
+    for table, memory in memories.items():
+        memory.save(NAME, table.encode())
+    assert {table: memory.load(NAME) for table, memory in memories.items()} == {
+        "train.csv": b"train.csv",
+        "predict.csv": b"predict.csv",
+    }
 
 
 def test_nothing_is_made_before_there_is_something_to_keep(memory, tmp_path, warnings):
@@ -55,7 +65,7 @@ def test_a_name_says_nothing_and_leads_nowhere_else(memory, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told_and_nothing_else(tmp_path, warnings):
     (tmp_path / "file").write_text("")
-    memory = FolderMemory(tmp_path / "file" / "kept", warnings.append)
+    memory = FolderMemory(tmp_path / "file" / "kept", "people.csv", warnings.append)
     memory.save(NAME, b"x")
     assert memory.load(NAME) is None
     (warning,) = warnings
@@ -82,7 +92,31 @@ def test_what_cannot_be_read_is_told_and_counts_as_nothing(memory, tmp_path, war
     file.unlink()
     file.mkdir()
     assert memory.load(NAME) is None
-    assert "cannot be read: Is a directory" in warnings[0]
+    assert "cannot be read: Not a regular file" in warnings[0]
+
+
+def test_what_was_not_finished_leaves_nothing_behind(memory, tmp_path, monkeypatch):
+    def interrupted(_handle):
+        raise KeyboardInterrupt
+
+    memory.save(NAME, b"first")
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.save(NAME, b"second")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+    assert memory.load(NAME) == b"first"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_not_waited_for(memory, tmp_path, warnings, make):
+    memory.save(NAME, b"kept")
+    [path] = (tmp_path / "kept").iterdir()
+    path.unlink()
+    make(path)
+    assert memory.load(NAME) is None
+    assert "cannot be read: Not a regular file" in warnings[0]
+    memory.save(NAME, b"again")
+    assert memory.load(NAME) == b"again"
 
 
 def test_warnings_reach_the_owner(memory, warnings):

@@ -107,6 +107,16 @@ def test_a_changed_table_of_the_active_party_is_aligned_anew_with_all(job_file: 
     assert run(job_file).aligned() == set()
 
 
+def test_where_a_run_is_started_or_its_folder_moved_to_changes_nothing(
+    job_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(job_file)
+    monkeypatch.chdir(job_file.parent)
+    assert run(Path("job.toml")).aligned() == set()
+    moved = job_file.parent.rename(job_file.parent.with_name("moved"))
+    assert run(moved / "job.toml").aligned() == set()
+
+
 def test_rows_in_another_order_are_no_changed_table(job_file: Path) -> None:
     run(job_file)
     table = job_file.with_name("retailer.csv")

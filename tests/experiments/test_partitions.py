@@ -278,6 +278,17 @@ def test_another_file_of_that_name_is_never_overwritten(tmp_path: Path, name: st
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_no_other_file_is_overwritten_on_the_way_nor_through_a_link(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "bank", tmp_path / "mine"
+    folder.mkdir()
+    elsewhere.write_text("mine")
+    (folder / "job.toml.part").symlink_to(elsewhere)
+    (folder / "active.toml.part").write_text("mine")
+    write(PARTITIONS["bank"], made_up(PARTITIONS["bank"]), folder)
+    assert elsewhere.read_text() == (folder / "active.toml.part").read_text() == "mine"
+    assert not (folder / "job.toml").is_symlink()
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, os.strerror(28))])
 def test_a_file_that_was_not_finished_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException

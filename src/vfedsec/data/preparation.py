@@ -207,7 +207,7 @@ def first_holders(rows_by_party: Mapping[str, Rows]) -> dict[str, Rows]:
 
 
 def _records(memory: Memory | None, table: Table, job: Job) -> Records | None:
-    return None if memory is None else Records(memory, table.party, table.source, job.identities)
+    return None if memory is None else Records(memory, table.party, job.identities)
 
 
 def _group_of(job: Job, party: str) -> Group:

@@ -31,7 +31,7 @@ Digest = Annotated[bytes, msgspec.Meta(min_length=_DIGEST_BYTES, max_length=_DIG
 
 
 class Memory(Protocol):
-    """Where a party keeps what it remembers: a name and bytes."""
+    """Where a party keeps what it remembers of one table: a name and bytes."""
 
     def load(self, name: str) -> bytes | None:
         """What was saved under this name, or nothing. Raises nothing."""
@@ -76,12 +76,10 @@ class RememberedPlaces:
 class Records:
     """One party's records of its alignments, each in a frame that tells damage."""
 
-    def __init__(self, memory: Memory, party: str, source: str, identities: Mapping[str, str]) -> None:
-        """`source` is where the party's table comes from: each table has records of its own, and so has each public
-        identity of a partner, since a name can go over to somebody else."""
+    def __init__(self, memory: Memory, party: str, identities: Mapping[str, str]) -> None:
+        """Each public identity of a partner has records of its own, since a name can go over to somebody else."""
         self._memory = memory
         self.party = party
-        self._source = source
         self._identities = identities
 
     def load(self, partner: str, kind: type[_Record]) -> _Record | None:
@@ -104,6 +102,10 @@ class Records:
         body, name = msgspec.msgpack.encode(record), self._name(partner, type(record))
         self._memory.save(name, _head(name, body) + body)
 
+    def pair(self, partner: str) -> str:
+        """Who aligns with whom."""
+        return "\n".join((self.party, partner, self._identities.get(partner, "")))
+
     def warn_of(self, partner: str) -> None:
         """Tell that the record cannot be used."""
         self._memory.warn(
@@ -112,7 +114,7 @@ class Records:
         )
 
     def _name(self, partner: str, kind: type) -> str:
-        return "\n".join((kind.__name__, self.party, partner, self._identities.get(partner, ""), self._source))
+        return "\n".join((kind.__name__, self.pair(partner)))
 
 
 class OrderMemory:
@@ -147,14 +149,14 @@ class OrderMemory:
             return self._fresh_seed, keyed_order(self._ids, self._fresh_seed), b""
         record = self._records.load(self._partner, _Order)
         if record and record.seed != self._fresh_seed:
-            chosen = self._ordered(record.seed, self._records.party)
+            chosen = self._ordered(record.seed, self._records)
             if chosen[2] == record.fingerprint:
                 return chosen
-        return self._ordered(self._fresh_seed, self._records.party)
+        return self._ordered(self._fresh_seed, self._records)
 
-    def _ordered(self, seed: bytes, party: str) -> tuple[bytes, Rows, bytes]:
+    def _ordered(self, seed: bytes, records: Records) -> tuple[bytes, Rows, bytes]:
         order = keyed_order(self._ids, seed)
-        mac = hmac.new(derived_seed(seed, f"fingerprint of {party} for {self._partner}"), digestmod="sha256")
+        mac = hmac.new(derived_seed(seed, f"fingerprint\n{records.pair(self._partner)}"), digestmod="sha256")
         _hash_ids(mac.update, [self._ids[row] for row in order.tolist()])
         return seed, order, mac.digest()
 

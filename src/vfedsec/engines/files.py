@@ -9,7 +9,7 @@ from vfedsec import trace
 from vfedsec.config.job import Job
 from vfedsec.config.load import load_party
 from vfedsec.config.party import PartyFile
-from vfedsec.data.sources import files_named, load
+from vfedsec.data.sources import files_named, load, shown_source
 from vfedsec.data.table import Table
 from vfedsec.engines.folder_memory import FolderMemory
 from vfedsec.errors import ConfigError
@@ -47,7 +47,8 @@ def memory_of(name: str, files: Mapping[str, tuple[PartyFile, Path]], sink: trac
     if name not in files or not files[name][0].remember:
         return None
     party, base = files[name]
-    return FolderMemory(base / party.remember, lambda message: sink(trace.Warned(name, message)))
+    table = shown_source(party.data, Path())  # as the file says it, from wherever the job is started
+    return FolderMemory(base / party.remember, table, lambda message: sink(trace.Warned(name, message)))
 
 
 def table_of(job: Job, name: str, party: PartyFile, base: Path) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -12,14 +13,20 @@ from pathlib import Path
 class FolderMemory:
     """Implements `Memory`. The folder is made when something is first kept; files are replaced whole or not at all."""
 
-    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, table: str, warn: Callable[[str], None]) -> None:
+        """`table` tells the party's tables apart, however its folder is called at the moment."""
         self._folder = folder
+        self._table = table
         self._warn = warn
 
     def load(self, name: str) -> bytes | None:
         """What was saved under this name, or nothing."""
+        path = self._path(name)
         try:
-            return self._path(name).read_bytes()
+            # A pipe would be waited for, and a device may have no end.
+            if path.exists() and not path.is_file():
+                raise OSError(errno.EINVAL, "Not a regular file")
+            return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -39,7 +46,8 @@ class FolderMemory:
         self._warn(message)
 
     def _path(self, name: str) -> Path:
-        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.alignment"
+        digest = hashlib.sha256(f"{self._table}\n{name}".encode()).hexdigest()
+        return self._folder / f"{digest[:32]}.alignment"
 
     def _replace(self, path: Path, data: bytes) -> None:
         handle, written = tempfile.mkstemp(dir=self._folder, suffix=".new")  # readable by its owner alone
@@ -49,6 +57,6 @@ class FolderMemory:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(written, path)
-        except OSError:
+        except BaseException:  # such as Ctrl-C
             os.unlink(written)
             raise

@@ -6,6 +6,7 @@ import csv
 import filecmp
 import io
 import os
+import secrets
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -101,11 +102,12 @@ def _put_arrays(arrays: dict[str, NDArray[Any]], stream: BinaryIO) -> None:
 
 def _written(path: Path, content: _Content) -> Path:
     """Either the whole file or none: it gets its name when it is complete."""
-    part = path.with_name(f"{path.name}.part")
+    # Of a name that nobody else has: not another run under way, nor a link that leads elsewhere.
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with part.open("wb") as stream:
+            with part.open("xb") as stream:
                 content(stream)
             _settle(part, path)
         finally:
