@@ -11,6 +11,7 @@ import pytest
 from alignments import DictMemory
 from vfedsec import trace
 from vfedsec.config.load import load_job
+from vfedsec.data.curve import usable_cores
 from vfedsec.data.demo import write_demo
 from vfedsec.data.table import Table
 from vfedsec.engines.files import party_files, table_of
@@ -115,6 +116,24 @@ def test_where_a_run_is_started_or_its_folder_moved_to_changes_nothing(
     assert run(Path("job.toml")).aligned() == set()
     moved = job_file.parent.rename(job_file.parent.with_name("moved"))
     assert run(moved / "job.toml").aligned() == set()
+
+
+def test_a_partys_tables_are_remembered_side_by_side(job_file: Path) -> None:
+    run(job_file)
+    files = [job_file.with_name(f"{party}.toml") for party in ("bank", *PASSIVE)]
+    first = {file: file.read_text() for file in files}
+    for file in files:
+        shutil.copy(file.with_suffix(".csv"), file.with_name(f"other_{file.stem}.csv"))
+        change_rows(job_file, f"other_{file.stem}")
+    other = {file: text.replace('source = "', 'source = "other_') for file, text in first.items()}
+    for texts, expected in ((other, set(PASSIVE)), (first, set()), (other, set())):
+        for file, text in texts.items():
+            file.write_text(text)
+        assert run(job_file).aligned() == expected
+
+
+def test_a_run_uses_every_core() -> None:
+    assert Options().curve._threads == usable_cores()
 
 
 def test_rows_in_another_order_are_no_changed_table(job_file: Path) -> None:
