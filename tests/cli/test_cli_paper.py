@@ -11,7 +11,9 @@ from rich.console import Console
 from published import published, small_bank
 from vfedsec.cli import main
 from vfedsec.cli.fetching import watched
+from vfedsec.data import datasets
 from vfedsec.data.datasets.openml import Fetch
+from vfedsec.errors import DataError
 
 Captured = pytest.CaptureFixture[str]
 
@@ -58,6 +60,20 @@ def test_a_file_that_is_not_the_published_one_ends_with_1_and_one_line(tmp_path:
     assert printed.err.startswith(f"error: {tmp_path}/bank-full.csv: expected the published file of 4610348 bytes")
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_data_set_that_is_nowhere_keeps_no_other_from_being_dealt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def nowhere(name: str, *_: object) -> None:
+        asked.append(name)
+        raise DataError(f"{name} is nowhere")
+
+    asked: list[str] = []
+    monkeypatch.setattr(datasets, "load", nowhere)
+    assert partitions("bank", "bank-5", "adult", "--to", tmp_path / "out") == 1
+    assert asked == ["bank", "adult"]
+    assert capsys.readouterr().err == "error: bank is nowhere\nerror: adult is nowhere\n"
 
 
 def test_a_folder_that_cannot_be_written_ends_with_1_and_one_line(bank: Path, tmp_path: Path, capsys: Captured) -> None:

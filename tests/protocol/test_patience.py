@@ -52,6 +52,22 @@ def test_when_patience_with_a_party_that_is_not_prepared_ends_it_is_named(fault,
         run_with(Dead(["b0"], kind, fault))
 
 
+def test_who_refuses_what_another_sent_is_named_with_its_reason():
+    """It is not the one to blame, and whoever reads of the end should not look there."""
+    federation = Federation(job_of((1,)), watched=False)
+    liar = federation.parties["a0"]
+    liar._setup.preparation.begin = lambda: [(ACTIVE, b"no letter of a preparation")]
+    with pytest.raises(PartyTimeout, match=f"{ACTIVE} did not answer the mail .*: refused: a0 sent a letter"):
+        federation.simulation.prepare()
+
+
+def test_a_greeting_that_is_refused_is_told_with_its_reason():
+    federation = Federation(job_of((1,)), watched=False)
+    federation.parties["a0"]._digest = b"of another job"
+    with pytest.raises(PartyTimeout, match=r"a0 did not answer a greeting .*: refused: a0 cannot join: the agg"):
+        federation.simulation.prepare()
+
+
 @EVERY_FAULT
 @pytest.mark.parametrize("kind", ["train", "test"])
 def test_when_patience_with_every_passive_party_ends_they_are_named(fault, kind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,17 +44,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry it out."""
     from vfedsec.cli.fetching import watched
     from vfedsec.data.datasets import load
+    from vfedsec.errors import DataError
     from vfedsec.experiments.partitions.plan import PARTITIONS
 
     console = progress_console()
     chosen = [partition for name, partition in PARTITIONS.items() if name in (arguments.names or PARTITIONS)]
     # One data set at a time is in memory.
+    refusals: list[str] = []
     for key, partitions in groupby(chosen, key=lambda partition: partition.known.key):
-        dataset = load(key, arguments.data_dir, watched(console))
+        try:
+            dataset = load(key, arguments.data_dir, watched(console))
+        except DataError as error:
+            refusals.append(str(error))
+            continue
         console.print(f"{dataset.name}, {len(dataset)} rows, from {dataset.source}", soft_wrap=True)
         for partition in partitions:
             _write(partition, dataset, arguments.to / partition.name, console)
-    return 0
+    for refusal in refusals:
+        print(f"error: {refusal}", file=sys.stderr)
+    return 1 if refusals else 0
 
 
 def _write(partition: Partition, dataset: TableDataset | ImageDataset, folder: Path, console: Console) -> None:

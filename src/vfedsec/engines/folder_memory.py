@@ -18,6 +18,7 @@ class FolderMemory:
         self._folder = folder
         self._table = table
         self._warn = warn
+        self._cannot_keep = False
 
     def load(self, name: str) -> bytes | None:
         """What was saved under this name, or nothing."""
@@ -39,7 +40,11 @@ class FolderMemory:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._replace(self._path(name), data)
         except OSError as error:
-            self._warn(f"the alignment cannot be kept in {self._folder}: {error.strerror}; the next run aligns again")
+            if not self._cannot_keep:  # once is enough, however many partners there are
+                self._warn(
+                    f"the alignment cannot be kept in {self._folder}: {error.strerror}; the next run aligns again"
+                )
+            self._cannot_keep = True
 
     def warn(self, message: str) -> None:
         """Tell the party's owner."""

@@ -24,6 +24,7 @@ from vfedsec.protocol.switchboard import Exchange, Replies, ReplyType, Switchboa
 
 Program = Generator[Exchange, Replies, Any]
 
+_NO_REPLY = "no reply before the deadline"
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
 _MOST_DELIVERIES = 10_000
 """For each passive party. In a delivery one that is alone compares 10,000 rows or more, one of many its share of them:
@@ -55,6 +56,7 @@ class Dialogue:
         self._outgoing = Outgoing(self.roles, self._membership)
         self._board = Switchboard(setup.identity, setup.identities, setup.context, job_digest(setup.job), setup.entropy)
         self._aligning: dict[str, trace.Aligning] = {}
+        self._reasons: dict[str, str] = {}  # why a party was lost first, since it answered last
         self._round_index = 0
         self._now = 0.0
 
@@ -75,7 +77,7 @@ class Dialogue:
         read: dict[str, ReplyType] = {}
         for party in requests:
             if party not in replies.received:
-                reason = replies.gone.get(party, "no reply before the deadline")
+                reason = replies.gone.get(party, _NO_REPLY)
                 self._lose(party, reason, is_gone=party in replies.gone)
                 continue
             data = replies.received[party]
@@ -84,10 +86,12 @@ class Dialogue:
                 self._lose(party, reply, is_gone=True)
             else:
                 read[party] = reply
+                self._reasons.pop(party, None)
                 self._outgoing.confirm(party)
         return read
 
     def _lose(self, party: str, reason: str, *, is_gone: bool) -> None:
+        self._reasons.setdefault(party, reason)
         self._membership.missed(party, is_gone=is_gone)
         self._tell(trace.PartyLost(self._round_index, party, reason))
 
@@ -112,6 +116,7 @@ class Dialogue:
     def _read_welcomes(self, replies: Replies, parties: tuple[str, ...]) -> None:
         for party in parties:
             if party not in replies.received:
+                self._reasons.setdefault(party, replies.gone.get(party, _NO_REPLY))
                 continue
             data = replies.received[party]
             welcome = attempt(lambda p=party, d=data: self._welcome(p, d))  # type: ignore[misc]
@@ -123,13 +128,17 @@ class Dialogue:
     def _welcome(self, party: str, data: bytes) -> m.Welcome:
         welcome = self._board.welcome(party, data)
         self._outgoing.check_claim(party, welcome.model_round)
+        self._reasons.pop(party, None)
         self._membership.welcomed(party, welcome.announcement, welcome.model_round)
         return welcome
 
     def _check_patience(self, since: float, waiting: tuple[str, ...], what: str) -> None:
         if waiting and self._now - since > self.job.dropout.patience:
+            # A party that refuses what another sent it is not the one to blame.
+            reasons = dict.fromkeys(self._reasons.get(party, _NO_REPLY) for party in waiting)
             raise PartyTimeout(
-                f"{', '.join(waiting)} did not answer {what} within {self.job.dropout.patience:g} s (dropout.patience)"
+                f"{', '.join(waiting)} did not answer {what} within {self.job.dropout.patience:g} s (dropout.patience):"
+                f" {'; '.join(reasons)}"
             )
 
     def _insist(
