@@ -145,11 +145,12 @@ def test_too_few_images_are_refused(tmp_path: Path) -> None:
     [
         (idx(drawn(2))[:-20], "Compressed file ended before the end-of-stream marker was reached"),
         (b"no gzip at all", "Not a gzipped file"),
-        (gzip.compress(b"\0\0\x0d\x01\0\0\0\0"), "no IDX file of unsigned bytes"),
-        (gzip.compress(b""), "no IDX file of unsigned bytes"),
-        (gzip.compress(b"\0\0\x08\x03\0\0"), "bytes for an IDX array"),
-        (gzip.compress(gzip.decompress(idx(drawn(2)))[:-1]), r"47 bytes for an IDX array of \(2, 4, 4\)"),
-        (gzip.compress(bytes(10_000)), "more than 64 bytes once unpacked"),
+        (gzip.compress(b"\0\0\x0d\x01\0\0\0\0"), r"float32 \(0,\) and uint8 \(2,\) instead of bytes"),
+        (gzip.compress(b""), "it does not begin as an IDX file does"),
+        (gzip.compress(b"\0\0\x08\x03\0\0"), "it does not begin as an IDX file does"),
+        (gzip.compress(gzip.decompress(idx(drawn(2)))[:-1]), "its head promises 32 bytes of data, and it has 31"),
+        (gzip.compress(bytes(10_000)), "it does not begin as an IDX file does"),
+        (idx(drawn(100)), "it claims to hold 1600 bytes, and 48 are the most that is read"),
         (idx(drawn(3)), r"uint8 \(3, 4, 4\) and uint8 \(2,\) instead of bytes"),
     ],
 )

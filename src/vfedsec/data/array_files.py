@@ -24,9 +24,10 @@ MOST_BYTES = 1 << 33
 """No array file holds more, unpacked; one that claims more is refused before it is read."""
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_NO_IDX = "it does not begin as an IDX file does"
 _UNREADABLE = (
     *(OSError, ValueError, EOFError, KeyError, MemoryError, OverflowError, SyntaxError, TypeError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(zipfile.BadZipFile, zlib.error),
     RuntimeError,  # an encrypted archive, or one packed by an unknown method
     tokenize.TokenError,  # NumPy reads the head of an array with Python's own tokenizer
 )
@@ -52,13 +53,13 @@ def _read(origin: Origin, read: Callable[[], _Read]) -> _Read:
 
 def _npz(path: Path) -> dict[str, Array]:
     with zipfile.ZipFile(path) as archive:
-        _check_size(sum(member.file_size for member in archive.infolist()))
+        _check_size(sum(member.file_size for member in archive.infolist()), MOST_BYTES)
     with np.load(path, allow_pickle=False) as archive:
         return {name: _array(archive[name], name) for name in archive.files}
 
 
 def _npy(path: Path) -> Array:
-    _check_size(path.stat().st_size)
+    _check_size(path.stat().st_size, MOST_BYTES)
     with path.open("rb") as stream:
         return _array(np.load(stream, allow_pickle=False), path.name)
 
@@ -72,25 +73,37 @@ def _array(found: object, name: str) -> Array:
 
 def _idx(path: Path) -> Array:
     with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
-        kind, axes = _idx_head(stream)
-        sides = struct.unpack(f">{axes}I", stream.read(4 * axes))
-        expected = math.prod(sides) * kind.itemsize
-        _check_size(expected)
-        data = stream.read(expected + 1)
+        return read_idx(stream)
+
+
+def read_idx(stream: BinaryIO, most: int = MOST_BYTES) -> Array:
+    """The array of an IDX file: two zeros, the type of its cells, the number of axes, the length of each, all cells.
+    Raises `ValueError` when it is none, or claims more bytes than the most."""
+    kind, axes = _idx_head(stream)
+    sides = _unpacked(stream, f">{axes}I")
+    expected = math.prod(sides) * kind.itemsize
+    _check_size(expected, most)
+    data = stream.read(expected + 1)
     if len(data) != expected:
-        raise ValueError(
-            f"its head promises {expected} bytes of data, and it has {'more' if len(data) > expected else len(data)}"
-        )
+        found = "more" if len(data) > expected else len(data)
+        raise ValueError(f"its head promises {expected} bytes of data, and it has {found}")
     return np.frombuffer(data, kind).reshape(sides).astype(kind.newbyteorder("="))
 
 
 def _idx_head(stream: BinaryIO) -> tuple[np.dtype[Any], int]:
-    zeros, kind, axes = struct.unpack(">HBB", stream.read(4))
+    zeros, kind, axes = _unpacked(stream, ">HBB")
     if zeros or kind not in _IDX_TYPES or not axes:
-        raise ValueError("it does not begin as an IDX file does")
+        raise ValueError(_NO_IDX)
     return np.dtype(_IDX_TYPES[kind]), axes
 
 
-def _check_size(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ValueError(f"it claims to hold {size} bytes, and {MOST_BYTES} are the most that is read")
+def _unpacked(stream: BinaryIO, numbers: str) -> tuple[int, ...]:
+    data = stream.read(struct.calcsize(numbers))
+    if len(data) != struct.calcsize(numbers):
+        raise ValueError(_NO_IDX)
+    return struct.unpack(numbers, data)
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise ValueError(f"it claims to hold {size} bytes, and {most} are the most that is read")

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
-import math
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfedsec.data.array_files import read_idx
 from vfedsec.data.datasets.catalogue import KnownImages
 from vfedsec.data.datasets.dataset import Images
 from vfedsec.errors import DataError
 
 ClassNumbers = NDArray[np.int64]
 
-_UNSIGNED_BYTES = 0x08
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, zlib.error, zipfile.BadZipFile)
 
 
@@ -66,8 +65,9 @@ def _read_emnist(known: KnownImages, contents: Sequence[bytes]) -> _Parts:
 
 
 def _read_fashion_mnist(known: KnownImages, contents: Sequence[bytes]) -> _Parts:
-    most = known.rows * known.side**2 + 16
-    train_images, train_labels, test_images, test_labels = (_idx(_unpacked(content, most)) for content in contents)
+    most = known.rows * known.side**2
+    unpacked = [gzip.GzipFile(fileobj=io.BytesIO(content)) for content in contents]
+    train_images, train_labels, test_images, test_labels = (read_idx(cast(BinaryIO, one), most) for one in unpacked)
     return [_part(known, train_images, train_labels), _part(known, test_images, test_labels)]
 
 
@@ -77,26 +77,6 @@ def _part(known: KnownImages, images: NDArray[Any], labels: NDArray[Any]) -> tup
         found = f"{images.dtype} {images.shape} and {labels.dtype} {labels.shape}"
         raise ValueError(f"{found} instead of bytes {expected} and {expected[:1]}")
     return images, labels
-
-
-def _unpacked(content: bytes, most: int) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-        data = stream.read(most + 1)
-    if len(data) > most:
-        raise ValueError(f"more than {most} bytes once unpacked")
-    return data
-
-
-def _idx(data: bytes) -> NDArray[np.uint8]:
-    """An array of bytes: two zeros, the type, the number of axes, four bytes for the length of each, then all cells."""
-    if data[:3] != bytes([0, 0, _UNSIGNED_BYTES]) or len(data) < 4:
-        raise ValueError("no IDX file of unsigned bytes")
-    axes = data[3]
-    start = 4 + 4 * axes
-    shape = tuple(int.from_bytes(data[place : place + 4]) for place in range(4, start, 4))
-    if len(data) != start + math.prod(shape):
-        raise ValueError(f"{len(data)} bytes for an IDX array of {shape}")
-    return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
 
 
 _READERS: dict[str, Callable[[KnownImages, Sequence[bytes]], _Parts]] = {
