@@ -93,6 +93,14 @@ def test_a_run_none_of_whose_rounds_could_be_used_is_warned_of(job_file: Path, c
     assert "warning: no round could be used: the network is as it was drawn" in capsys.readouterr().err
 
 
+def test_a_run_says_that_rows_match_as_remembered(job_file: Path, capsys: Captured) -> None:
+    told = []
+    for _ in range(2):
+        assert main(["simulate", str(job_file)]) == 0
+        told.append("the rows match as the parties remember them" in capsys.readouterr().err)
+    assert told == [False, True]
+
+
 def test_a_trace_tells_of_the_alignment_and_that_a_second_run_skips_it(job_file: Path, tmp_path: Path) -> None:
     aligned = []
     for _ in range(2):

@@ -100,6 +100,8 @@ def _prepared(arguments: argparse.Namespace, view: RunView, sink: Sink) -> Simul
     simulation = Simulation.from_files(arguments.job, options)
     view.say("greeting the parties")
     simulation.prepare()
+    if not view.has_aligned:
+        view.note("the rows match as the parties remember them: their ids are those of an earlier run")
     held = simulation.rows_held()
     active, *passive = held.items()
     view.note(f"{active[0]} has {active[1]} rows to use; held by " + ", ".join(f"{n}: {rows}" for n, rows in passive))

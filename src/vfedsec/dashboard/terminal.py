@@ -58,6 +58,8 @@ class RunView:
         self._progress: Progress | None = None
         self._planned = 0
         self._aligning = Aligned()
+        self.has_aligned = False
+        """Whether rows were compared; otherwise the parties remember how theirs match."""
         self._told = 0.0
 
     def __enter__(self) -> RunView:
@@ -123,6 +125,7 @@ class RunView:
 
     def _take_aligning(self, event: trace.Aligning) -> None:
         self._aligning.take(event)
+        self.has_aligned = True
         now = self._clock()
         if self._live is None and now - self._told >= _QUIET:
             self._told = now
