@@ -31,21 +31,27 @@ def party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def lines_of(printed: str) -> dict[str, list[str]]:
-    return {line.split()[0]: line.split() for line in printed.splitlines() if line.strip()}
+def lines_of(printed: str) -> list[list[str]]:
+    return [line.split() for line in printed.splitlines()]
 
 
-def test_every_column_is_shown_with_kind_features_and_five_rows(party: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize("width", [80, 140])
+def test_every_column_is_shown_with_kind_features_and_five_rows(
+    party: Path, width: int, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     assert main(["check", str(party)]) == 0
     printed = capsys.readouterr().out
     lines = lines_of(printed)
     assert "The table of 'shop': 6 rows of" in printed
-    assert lines["id"] == ["id", "id", "a1", "a2", "a3", "a4", "a5"]
-    assert lines["age"] == ["age", "numeric", "inferred", "2", "1", "30", "41.5", "29", "33"]
-    assert lines["town"] == ["town", "categorical", "inferred", "4", "Ulm", "Bonn", "Ulm", "Trier", "Ulm"]
-    assert lines["since"][:6] == ["since", "date", "inferred", "6", "1", "2020-01-31"]
-    assert lines["member"] == ["member", "boolean", "inferred", "1", "yes", "no", "yes", "no", "no"]
-    assert lines["code"] == ["code", "categorical", "declared", "2", "1", "2", "1", "1", "2"]
+    for kind in ("age numeric inferred 2 1", "town categorical inferred 4", "since date inferred 6 1"):
+        assert kind.split() in lines
+    for kind in ("member boolean inferred 1", "code categorical declared 2"):
+        assert kind.split() in lines
+    for cells in ("id a1 a2 a3 a4 a5", "age 30 41.5 29 33", "town Ulm Bonn Ulm Trier Ulm", "code 1 2 1 1 2"):
+        assert cells.split() in lines
+    for cells in ("since 2020-01-31 2021-02-28 2022-03-31 2020-04-30", "member yes no yes no no", "bought 0 1 0 0 0"):
+        assert cells.split() in lines
     assert "15 features in all." in printed
     assert "Label 'bought': 0 (83.3%), 1 (16.7%)" in printed
     assert "hidden" not in printed, "the sixth row"
@@ -60,18 +66,8 @@ def test_a_table_without_a_label_and_with_images_is_shown_too(
     path.write_text('name = "shop"\ndata = { source = "t.npz", id = "#" }\n')
     assert main(["check", str(path)]) == 0
     printed = capsys.readouterr().out
-    assert lines_of(printed)["image"] == [
-        "image",
-        "image",
-        "inferred",
-        "12",
-        "4x3,",
-        "mean",
-        "51",
-        "4x3,",
-        "mean",
-        "51",
-    ]
+    assert ["image", "image", "inferred", "12"] in lines_of(printed)
+    assert ["image", "4x3,", "mean", "51", "4x3,", "mean", "51"] in lines_of(printed)
     assert "Label" not in printed
 
 

@@ -30,7 +30,9 @@ def check_party_file(path: Path) -> None:
     summaries = summarise(table, list(table.columns))
     console = result_console()
     console.print(f"The table of {party.name!r}: {len(table)} rows of {table.source}\n", markup=False, soft_wrap=True)
-    console.print(_columns(party, table, summaries))
+    console.print(_columns(party, summaries))
+    console.print()
+    console.print(_first_rows(party, table))
     console.print(
         f"\n{Encoder(summaries).width} features in all. In a group, what its other parties hold can add some."
     )
@@ -38,27 +40,37 @@ def check_party_file(path: Path) -> None:
         console.print(_label(party.data.label, table.label), markup=False)
 
 
-def _columns(party: PartyFile, table: Table, summaries: list[ColumnSummary]) -> Printed:
+def _columns(party: PartyFile, summaries: list[ColumnSummary]) -> Printed:
     from rich.text import Text
 
     from vfedsec.dashboard.tables import new_table
     from vfedsec.data.encoding import Encoder
-    from vfedsec.data.preview import printable, shown_cells
+    from vfedsec.data.preview import printable
 
-    heads = [f"row {row + 1}" for row in range(min(_ROWS, len(table)))]
-    printed = new_table("What its columns are read as", "column", "kind", "", "features", "missing", *heads)
-    for column in printed.columns:
-        column.no_wrap, column.overflow = True, "ellipsis"
-    for column, width in zip(printed.columns[1:5], (11, 8, 8, 7), strict=True):
-        column.min_width = width
+    printed = new_table("What its columns are read as", "column", "kind", "", "features", "missing")
     printed.columns[1].justify = printed.columns[2].justify = "left"
-    ids = [Text(printable(cell)) for cell in table.ids[:_ROWS]]
-    printed.add_row(Text(party.data.id), "id", "", "", "", *ids)
     for one in summaries:
-        cells = [Text(cell) for cell in shown_cells(table, one.name, _ROWS)]
         origin = "declared" if one.name in party.data.kinds else "inferred"
         features, missing = str(Encoder([one]).width), str(one.missing or "")
-        printed.add_row(Text(printable(one.name)), one.kind, origin, features, missing, *cells)
+        printed.add_row(Text(printable(one.name)), one.kind, origin, features, missing)
+    return printed
+
+
+def _first_rows(party: PartyFile, table: Table) -> Printed:
+    from rich.text import Text
+
+    from vfedsec.dashboard.tables import new_table
+    from vfedsec.data.preview import printable, shown_cells
+
+    heads = [str(row + 1) for row in range(min(_ROWS, len(table)))]
+    printed = new_table("Its first rows", "row", *heads)
+    for column in printed.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    printed.add_row(Text(printable(party.data.id)), *(Text(printable(cell)) for cell in table.ids[:_ROWS]))
+    for name in table.columns:
+        printed.add_row(Text(printable(name)), *map(Text, shown_cells(table, name, _ROWS)))
+    if table.label is not None:
+        printed.add_row(Text(printable(party.data.label)), *(Text(printable(cell)) for cell in table.label[:_ROWS]))
     return printed
 
 
