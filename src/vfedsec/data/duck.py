@@ -1,8 +1,9 @@
 """Rows that DuckDB has read, and their columns as typed arrays.
 
-The rows of one party are read once into DuckDB's own memory (a bounded part of it, the rest spills to a temporary
+The rows of one party are taken at once into DuckDB's own memory (a bounded part of it, the rest spills to a temporary
 file), so that all columns are of one moment whatever else writes to the source; then they come over column by column,
-and no row ever becomes a Python object of its own.
+and no row ever becomes a Python object of its own. A CSV file is looked through once before that, to find which of its
+columns hold nothing but numbers.
 """
 
 from __future__ import annotations
