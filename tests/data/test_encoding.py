@@ -265,6 +265,11 @@ def test_a_groups_images_are_all_of_one_kind(other):
         merged({"i": IMAGES}, {"i": other})
 
 
+def test_a_party_without_images_is_told_of_where_others_have_some():
+    with pytest.raises(DataError, match=r"is image 2x3 of uint8 for p0: .* each party has some"):
+        merged({"i": IMAGES}, {"i": [None, None]})
+
+
 # -- the order of rows --
 
 

@@ -109,7 +109,7 @@ def common_kind(name: str, told: Mapping[str, ToldKind]) -> ToldKind:
         return ToldKind(kind="categorical")
     reads = ", ".join(f"{_told(one)} for {party}" for party, one in found.items())
     if {one.kind for one in different} == {"image"}:
-        raise DataError(f"column {name!r} is {reads}: a group's images have one size")
+        raise DataError(f"column {name!r} is {reads}: a group's images have one size, and each party has some")
     raise DataError(f"column {name!r} is {reads}: declare its kind under [data.kinds] of the party files")
 
 

@@ -51,9 +51,8 @@ class Incoming:
         task = self._job.task
         expected = task.class_count if task.is_balanced else 0
         if len(reply.class_rows) != expected or (expected and not any(reply.class_rows)):
-            raise RemoteProtocolError(
-                f"expected training rows of {expected} classes, got {len(reply.class_rows)} counts"
-            )
+            found = f"{len(reply.class_rows)} counts of {sum(reply.class_rows)} rows"
+            raise RemoteProtocolError(f"expected training rows of {expected} classes, got {found}")
         return reply.class_rows
 
     def labels(self, reply: m.Share) -> Floats:
