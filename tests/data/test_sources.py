@@ -1,6 +1,8 @@
 """Reading a party's file."""
 
 import json
+import subprocess
+import sys
 
 import duckdb
 import pytest
@@ -11,6 +13,12 @@ from vfedsec.data.sources import load
 from vfedsec.errors import DataError
 
 CLIENTS = "id,age,town,sold\nc1,30,Ulm,1\nc2,NA,,0\n"
+
+IS_DRAWN = """
+from vfedsec.data.duck import connected
+with connected() as connection:
+    print(connection.sql("SELECT current_setting('enable_progress_bar')").fetchone())
+"""
 
 
 def cells(table):
@@ -60,6 +68,28 @@ def test_declared_kinds_reach_the_table(read):
 def test_a_kind_of_a_column_that_is_not_there_is_refused(read):
     with pytest.raises(DataError, match="column 'agee': there is no such column"):
         read(CLIENTS, kinds={"agee": "categorical"})
+
+
+@pytest.mark.parametrize("kind", ["categorical", "boolean"])
+def test_numbers_in_a_file_that_are_declared_to_be_something_else_stay_the_texts_they_are(read, kind):
+    table = read("id,age,town,sold\nc1,007,1,1\nc2,7,0,0\n", kinds={"age": kind})
+    assert cells(table) == {"age": ["007", "7"], "town": [1.0, 0.0]}
+
+
+def test_texts_of_a_typed_file_that_are_all_numbers_come_as_numbers(tmp_path):
+    """Otherwise a million different ones would each be a text of Python's own."""
+    duckdb.sql("SELECT * FROM (VALUES ('a', '30'), ('b', NULL), ('c', '')) t(id, age)").write_parquet(
+        str(tmp_path / "t.parquet")
+    )
+    party = PartyFile(name="bank", data=DataSource(source="t.parquet", id="id"))
+    table = load(party, tmp_path, ["age"], False)
+    assert (table.columns["age"].dtype, cells(table)) == (float, {"age": [30.0, None, None]})
+
+
+def test_nothing_is_drawn_while_a_table_is_read():
+    """A bar would go to stdout, among the results: in a notebook, or where no file is run, as here."""
+    told = subprocess.run([sys.executable, "-c", IS_DRAWN], capture_output=True, text=True, check=True)
+    assert told.stdout == "(False,)\n"
 
 
 def test_missing_tokens_are_the_party_files(read):

@@ -22,6 +22,20 @@ class Dead(Faults):
         return self.fault if self.has_begun and party in self.parties else Fault.NONE
 
 
+class SlowThenDead(Dead):
+    """A party that comes too late for one exchange, and is gone from a later one on."""
+
+    def __init__(self, party, slow_kind, kind):
+        super().__init__([party], kind, Fault.GONE)
+        self.slow_kind = slow_kind
+
+    def strike(self, exchange, party):
+        if exchange.kind == self.slow_kind and party in self.parties:
+            self.slow_kind = ""
+            return Fault.BEFORE
+        return super().strike(exchange, party)
+
+
 class TakingTurns(Faults):
     """In every training round another party is lost, and none twice in a row."""
 
@@ -66,6 +80,12 @@ def test_a_greeting_that_is_refused_is_told_with_its_reason():
     federation.parties["a0"]._digest = b"of another job"
     with pytest.raises(PartyTimeout, match=r"a0 did not answer a greeting .*: refused: a0 cannot join: the agg"):
         federation.simulation.prepare()
+
+
+@pytest.mark.parametrize(("slow", "dead"), [("hello", "mail"), ("mail", "prepare")])
+def test_why_a_party_was_lost_before_it_answered_again_is_not_the_reason(slow, dead):
+    with pytest.raises(PartyTimeout, match=r"b0 did not answer .* \(dropout.patience\): not reachable$"):
+        run_with(SlowThenDead("b0", slow, dead))
 
 
 @EVERY_FAULT
