@@ -9,6 +9,7 @@ import pytest
 from vfedsec.config.party import DataSource, PartyFile
 from vfedsec.data.databases import attach, is_postgres, shown_address
 from vfedsec.data.duck import connected
+from vfedsec.data.duck_errors import reason_of
 from vfedsec.data.origin import Origin
 from vfedsec.data.sources import files_named, load, shown_source
 from vfedsec.errors import DataError
@@ -43,6 +44,12 @@ def test_no_part_of_a_password_stands_in_a_message(tmp_path, mark):
     with pytest.raises(DataError, match="the database cannot be read") as caught:
         load(party, tmp_path, [], False)
     assert "xyz" not in str(caught.value) and "uvw" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cell", ['"Ulm"', "'Ulm'", "(Ulm)", "17.5", "-17"])
+def test_what_a_server_says_is_told_without_the_cells_it_quotes(cell):
+    error = duckdb.IOException(f'Failed to execute query "SELECT x": ERROR:  it cannot read {cell} of Ulm\nDETAIL: Ulm')
+    assert reason_of(error) == 'Failed to execute query "SELECT x": ERROR:  it cannot read ...'
 
 
 def test_an_extension_that_is_not_there_says_where_to_get_it(tmp_path, monkeypatch):
