@@ -4,6 +4,7 @@ import sqlite3
 from importlib import resources
 
 import duckdb
+import numpy as np
 import pytest
 
 from vfedsec.config.party import DataSource, PartyFile
@@ -105,3 +106,27 @@ def test_a_source_is_shown_and_its_files_are_known(tmp_path, data, shown, files)
     source = DataSource(id="id", **data)
     assert shown_source(source, tmp_path).endswith(shown)
     assert files_named(source, tmp_path) == [tmp_path / name for name in files]
+
+
+def test_columns_of_sqlite_without_a_type_are_read_by_their_texts(tmp_path):
+    connection = sqlite3.connect(tmp_path / "t.db")
+    with connection:
+        connection.execute("CREATE TABLE t (id, age, town, gone)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, NULL)", [(1, 30.5, "Köln"), (2, None, " NA ")])
+    connection.close()
+    party = PartyFile(name="bank", data=DataSource(source="t.db", id="id"))
+    table = load(party, tmp_path, ["age", "town", "gone"], False)
+    assert table.ids == ["1", "2"]
+    np.testing.assert_array_equal(table.columns["age"], [30.5, np.nan])
+    assert table.columns["town"].cells() == ["Köln", None]
+    assert table.columns["gone"].cells() == [None, None]
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    connection = sqlite3.connect(tmp_path / "t.db")
+    with connection:
+        connection.execute("CREATE TABLE t (id text, scan blob)")
+        connection.execute("INSERT INTO t VALUES ('a', x'ff00fe')")
+    connection.close()
+    with pytest.raises(DataError, match=r"party bank, .*t\.db: .*decode"):
+        load(PartyFile(name="bank", data=DataSource(source="t.db", id="id")), tmp_path, ["scan"], False)

@@ -109,7 +109,10 @@ class DuckRows:
         own = [name for name, *_ in described]
         self.names = list(names) or own
         self._columns = dict(zip(self.names, own, strict=True))
-        self._types = {name: str(row[1]).split("(")[0] for name, row in zip(self.names, described, strict=True)}
+        types = {name: str(row[1]).split("(")[0] for name, row in zip(self.names, described, strict=True)}
+        # What a column of SQLite holds without a type, and texts in Parquet that nobody marked as such.
+        self._bytes = {name for name, kind in types.items() if kind == "BLOB"}
+        self._types = types | dict.fromkeys(self._bytes, "VARCHAR")
 
     def read(self, wanted: Sequence[str], missing: Sequence[str], numeric: Collection[str]) -> None:
         """Take these columns into memory, in texts nothing in place of what stands for it; texts that are all plain
@@ -173,6 +176,8 @@ class DuckRows:
 
     def _cleaned(self, name: str, missing: Sequence[str]) -> str:
         column = quoted(self._columns[name])
+        if name in self._bytes:
+            column = f"decode({column})"
         if self._types[name] not in _TEXTS:
             return column
         text = f"trim({column}::VARCHAR, {literal(_SPACE)})"
