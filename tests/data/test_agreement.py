@@ -257,3 +257,9 @@ def test_either_half_of_a_pairs_seed_changes_its_masks(changed):
         return [letter.masked for *_, letter in agree(members) if isinstance(letter, GroupSums)]
 
     assert not set(masked({})) & set(masked({changed: bytes([1] * 32)}))
+
+
+def test_sums_without_the_letters_before_them_leave_a_peer_silent():
+    member = agreements([SECRET, OTHER])["p0"]
+    member.receive("p1", letters_of_p1(SECRET, OTHER)[2])
+    assert member.silent() == ["p1"]

@@ -57,7 +57,7 @@ def test_an_extension_that_is_not_there_says_where_to_get_it(tmp_path, monkeypat
     def absent(package):
         raise ModuleNotFoundError(package)
 
-    sqlite3.connect(tmp_path / "t.db").execute("CREATE TABLE t (id)").connection.close()
+    write_database(tmp_path, "CREATE TABLE t (id)")
     monkeypatch.setattr(resources, "files", absent)
     monkeypatch.setenv("HOME", str(tmp_path))  # where DuckDB keeps what it was once told to install
     party = PartyFile(name="bank", data=DataSource(source="t.db", id="id"))
@@ -67,12 +67,16 @@ def test_an_extension_that_is_not_there_says_where_to_get_it(tmp_path, monkeypat
         load(party, tmp_path, [], False)
 
 
-def test_a_database_is_only_read(tmp_path):
-    connection = sqlite3.connect(tmp_path / "t.db")
+def write_database(folder, *statements):
+    connection = sqlite3.connect(folder / "t.db")
     with connection:
-        connection.execute("CREATE TABLE t (id text)")
-        connection.execute("INSERT INTO t VALUES ('a')")
+        for statement in statements:
+            connection.execute(statement)
     connection.close()
+
+
+def test_a_database_is_only_read(tmp_path):
+    write_database(tmp_path, "CREATE TABLE t (id text)", "INSERT INTO t VALUES ('a')")
     before = (tmp_path / "t.db").read_bytes()
     load(PartyFile(name="bank", data=DataSource(source="t.db", id="id")), tmp_path, [], False)
     assert (tmp_path / "t.db").read_bytes() == before
@@ -80,7 +84,7 @@ def test_a_database_is_only_read(tmp_path):
 
 
 def test_an_attached_database_cannot_be_written(tmp_path):
-    sqlite3.connect(tmp_path / "t.db").execute("CREATE TABLE t (id)").connection.close()
+    write_database(tmp_path, "CREATE TABLE t (id)")
     with connected() as connection:
         attach(Origin("bank", "t.db"), connection, "old", "t.db", tmp_path)
         with pytest.raises(duckdb.Error, match="read-only"):
@@ -109,11 +113,8 @@ def test_a_source_is_shown_and_its_files_are_known(tmp_path, data, shown, files)
 
 
 def test_columns_of_sqlite_without_a_type_are_read_by_their_texts(tmp_path):
-    connection = sqlite3.connect(tmp_path / "t.db")
-    with connection:
-        connection.execute("CREATE TABLE t (id, age, town, gone)")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, NULL)", [(1, 30.5, "Köln"), (2, None, " NA ")])
-    connection.close()
+    rows = "(1, 30.5, 'Köln', NULL), (2, NULL, ' NA ', NULL)"
+    write_database(tmp_path, "CREATE TABLE t (id, age, town, gone)", f"INSERT INTO t VALUES {rows}")
     party = PartyFile(name="bank", data=DataSource(source="t.db", id="id"))
     table = load(party, tmp_path, ["age", "town", "gone"], False)
     assert table.ids == ["1", "2"]
@@ -123,10 +124,6 @@ def test_columns_of_sqlite_without_a_type_are_read_by_their_texts(tmp_path):
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
-    connection = sqlite3.connect(tmp_path / "t.db")
-    with connection:
-        connection.execute("CREATE TABLE t (id text, scan blob)")
-        connection.execute("INSERT INTO t VALUES ('a', x'ff00fe')")
-    connection.close()
+    write_database(tmp_path, "CREATE TABLE t (id text, scan blob)", "INSERT INTO t VALUES ('a', x'ff00fe')")
     with pytest.raises(DataError, match=r"party bank, .*t\.db: .*decode"):
         load(PartyFile(name="bank", data=DataSource(source="t.db", id="id")), tmp_path, ["scan"], False)

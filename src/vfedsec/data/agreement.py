@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -68,10 +69,11 @@ class GroupAgreement:
 
     def silent(self) -> list[str]:
         """The peers that have not sent all their letters."""
-        return [peer for peer in self._peers if peer not in self._sums]
+        kept = (self._kinds, self._categories, self._sums)
+        return [peer for peer in self._peers if not all(peer in letters for letters in kept)]
 
     def summaries(self) -> list[ColumnSummary]:
-        """Of the whole group. Raises `RemoteProtocolError` when the sums are impossible."""
+        """Of the whole group, once nobody is silent. Raises `RemoteProtocolError` when the sums are impossible."""
         if not self._peers:
             return self._own
         assert self._layout is not None
@@ -79,18 +81,15 @@ class GroupAgreement:
         return self._layout.summaries(self._layout.shape.total(parts))
 
     def _keep(self, sender: str, letter: GroupLetter) -> None:
-        def put(kept: dict[str, GroupLetter]) -> None:
-            if sender in kept:
-                raise RemoteProtocolError(f"{sender} sent {type(letter).__name__} twice")
-            kept[sender] = letter
-
-        match letter:
-            case GroupKinds():
-                put(self._kinds)  # type: ignore[arg-type]
-            case GroupCategories():
-                put(self._categories)  # type: ignore[arg-type]
-            case GroupSums():
-                put(self._sums)  # type: ignore[arg-type]
+        kept_by_type: dict[type, dict[str, Any]] = {
+            GroupKinds: self._kinds,
+            GroupCategories: self._categories,
+            GroupSums: self._sums,
+        }
+        kept = kept_by_type[type(letter)]
+        if sender in kept:
+            raise RemoteProtocolError(f"{sender} sent {type(letter).__name__} twice")
+        kept[sender] = letter
 
     def _check_columns(self, sender: str, letter: GroupLetter) -> None:
         if not isinstance(letter, GroupSums) and len(letter.columns) != len(self._group.columns):

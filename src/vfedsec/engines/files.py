@@ -47,7 +47,9 @@ def memory_of(name: str, files: Mapping[str, tuple[PartyFile, Path]], sink: trac
     if name not in files or not files[name][0].remember:
         return None
     party, base = files[name]
-    table = shown_source(party.data, Path())  # as the file says it, from wherever the job is started
+    data = party.data
+    # As the file says it, from wherever the job is started.
+    table = "\n".join((shown_source(data, Path()), data.table, data.query, *data.arrays.values()))
     return FolderMemory(base / party.remember, table, lambda message: sink(trace.Warned(name, message)))
 
 
